@@ -1,0 +1,77 @@
+"""jaxwatch: what JAX recompiled, why, what it cost, and what to change.
+
+The way of a call through the files::
+
+    _core.py        jaxwatch.jit: jax.jit, and what it returns watched
+    _wrap.py        the hot path: counts and times each call
+    _listeners.py   jax.monitoring → the active call of the thread (_frames.py)
+    _misses.py      the slow path on one page: key → explanation → event → hub
+    _signature.py   arguments → key of plain data (_plan.py, _keys.py, _texts.py, _callsite.py)
+    _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
+    _guards.py      no_retraces, limits, and the error that says why
+    _hub.py         events → exporters/ (log, structlog); _registry.py counters → metrics.py, stats
+    _session.py     the log and console of this process; configure
+    _report.py      events → report → renderers/
+    _install.py _runner.py _cli.py pytest_plugin.py   the doors
+
+Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "jit": "_core",
+    "stats": "_core",
+    "Watch": "_options",
+    "FunctionStats": "_stats",
+    "configure": "_session",
+    "install": "_install",
+    "uninstall": "_install",
+    "no_retraces": "_guards",
+    "serve": "_serve",
+    "JaxwatchError": "errors",
+    "JaxwatchWarning": "errors",
+    "RetraceError": "errors",
+}
+_MODULES = ("errors", "events", "metrics")
+
+__all__ = [  # noqa: PLE0604 -- the table above is the one list
+    *_HOME,
+    *_MODULES,
+]
+
+if TYPE_CHECKING:
+    from jaxwatch import errors as errors
+    from jaxwatch import events as events
+    from jaxwatch import metrics as metrics
+    from jaxwatch._core import jit as jit
+    from jaxwatch._core import stats as stats
+    from jaxwatch._guards import no_retraces as no_retraces
+    from jaxwatch._install import install as install
+    from jaxwatch._install import uninstall as uninstall
+    from jaxwatch._options import Watch as Watch
+    from jaxwatch._serve import serve as serve
+    from jaxwatch._session import configure as configure
+    from jaxwatch._stats import FunctionStats as FunctionStats
+    from jaxwatch.errors import JaxwatchError as JaxwatchError
+    from jaxwatch.errors import JaxwatchWarning as JaxwatchWarning
+    from jaxwatch.errors import RetraceError as RetraceError
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for."""
+    if name in _MODULES:
+        return importlib.import_module(f"jaxwatch.{name}")
+    if name == "__version__":
+        metadata = importlib.import_module("importlib.metadata")
+        return metadata.version("jaxwatch")
+    if name not in _HOME:
+        raise AttributeError(f"module 'jaxwatch' has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(f"jaxwatch.{_HOME[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,199 @@
+"""``no_retraces`` and the limits of ``Watch``: which miss is forbidden, and the error that says so."""
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+from jaxwatch._history import Explanation
+from jaxwatch._options import ACTIONS, Action
+from jaxwatch._registry import REGISTRY, Subject
+from jaxwatch._words import change_text
+from jaxwatch.errors import BadOptionError, NotWatchedError, RetraceError
+from jaxwatch.events import Advice
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A guard that a miss breaks."""
+
+    action: Action
+    limit: int | None
+    by: str  # what the user wrote, and where
+
+
+@dataclass(eq=False)
+class Guard:
+    """One ``no_retraces`` that is in force, on all threads."""
+
+    subjects: tuple[Subject, ...]  # empty: all watched functions
+    action: Action
+    allow: int  # misses that each function may have
+    by: str
+    seen: Counter[int] = field(default_factory=Counter)
+    refusals: list[tuple[int, RetraceError]] = field(default_factory=list)  # thread, what was raised on it
+    broken: list[str] = field(default_factory=list)  # the texts of what was only recorded
+
+    def covers(self, subject: Subject) -> bool:
+        """Whether that function is guarded."""
+        return not self.subjects or any(kept is subject for kept in self.subjects)
+
+
+_active: tuple[Guard, ...] = ()
+_lock = threading.Lock()
+
+
+def any_for(subject: Subject) -> bool:
+    """Whether a miss of that function may be forbidden; cheap, asked at each miss."""
+    return subject.watch.forbids or any(guard.covers(subject) for guard in _active)
+
+
+def judge(subject: Subject, *, new_signature: bool, first: bool) -> list[tuple[Guard | None, Broken]]:
+    """Count a miss of ``subject`` with every guard, and return those that forbid it.
+
+    Args:
+        subject: The function.
+        new_signature: Whether none of the watched object's misses had this signature.
+        first: Whether it is the watched object's first miss.
+    """
+    found: list[tuple[Guard | None, Broken]] = []
+    with _lock:
+        for guard in _active:
+            if not guard.covers(subject):
+                continue
+            guard.seen[id(subject)] += 1
+            if guard.seen[id(subject)] > guard.allow:
+                found.append((guard, Broken(guard.action, guard.allow, guard.by)))
+    watch = subject.watch
+    if watch.max_signatures is not None:
+        signatures = sum(name != "other" for name in subject.counters.by_signature)
+        if new_signature and signatures >= watch.max_signatures:
+            by = f"Watch(max_signatures={watch.max_signatures})"
+            found.append((None, Broken(watch.on_retrace, watch.max_signatures, by)))
+    elif watch.on_retrace != "record" and not first:
+        found.append((None, Broken(watch.on_retrace, None, f"Watch(on_retrace={watch.on_retrace!r})")))
+    return found
+
+
+# ------------------------------------------------------------------ the error
+
+
+def refusal(  # noqa: PLR0913 -- each is a part of the one message
+    subject: Subject,
+    explanation: Explanation,
+    advice: Sequence[Advice],
+    by: str,
+    *,
+    site: str,
+    call: int,
+    phase: Literal["trace", "lower", "compile"],
+) -> RetraceError:
+    """Return the error for a forbidden miss that has not been compiled yet."""
+    name = subject.name
+    done = {"trace": "traced", "lower": "lowered", "compile": "compiled"}[phase]
+    again = "" if explanation.reasons[0] == "first_call" else " again"
+    lines = [f"{name} would be {done}{again} at {site} (call {call})."]
+    lines += evidence(explanation)
+    lines += [f"  {entry.text}" for entry in advice[:2]]
+    left = "stays off JAX's fast path" if phase == "trace" else "is lowered and compiled anew at each call"
+    lines.append(f"  Forbidden by {by}. Nothing was compiled; other keys of {name} are untouched;")
+    lines.append(f"  this one {left} until {name}.clear_cache().")
+    return RetraceError("\n".join(lines))
+
+
+def evidence(explanation: Explanation) -> list[str]:
+    """Return a line for each of the first differences."""
+    told = [change_text(change) for change in explanation.changes[:5]]
+    if not told:
+        return ["  It is the first call of this function." if explanation.reasons[0] == "first_call" else ""]
+    if explanation.compared_with is not None:
+        told[-1] += f"; compared with call {explanation.compared_with.call}"
+    return [f"  {line}" for line in told]
+
+
+# ------------------------------------------------------------------ no_retraces
+
+
+class no_retraces(contextlib.ContextDecorator):  # noqa: N801 -- used as a context manager and decorator, as pytest.raises is
+    """Forbid traces and compiles: ``with no_retraces(step): …``, or as a decorator.
+
+    Inside, every trace or compile of the functions counts, the first call's too: warm up before, or ``allow=1``. It is
+    in force on all threads. Calls that only leave JAX's fast path do not count.
+
+    Args:
+        functions: Watched functions; none means all watched ones.
+        action: ``raise`` a ``RetraceError`` in the call, before XLA compiles; ``warn`` or ``record`` after it.
+        allow: How many misses each function may have.
+
+    Raises:
+        NotWatchedError: A function is not watched.
+        BadOptionError: ``action`` or ``allow`` means nothing.
+        RetraceError: In the call that was refused; and at the end of the block for a call refused on another thread,
+            where the error may have gone unseen.
+    """
+
+    def __init__(self, *functions: Callable[..., Any], action: Action = "raise", allow: int = 0) -> None:
+        if action not in ACTIONS:
+            raise BadOptionError(f"no_retraces(action={action!r}) is no action.", f"Give one of {ACTIONS}.")
+        if isinstance(allow, bool) or not isinstance(allow, int) or allow < 0:
+            raise BadOptionError(f"no_retraces(allow={allow!r}) is no number of misses.", "Give 0 or more.")
+        self._subjects = tuple(map(subject_of, functions))
+        self._action: Action = action
+        self._allow = allow
+        self._guards: list[Guard] = []
+
+    def __enter__(self) -> Guard:
+        """Put the guard in force."""
+        # not at the top: what imports the guards (the twin's typing, the plugin) shall not need jax for it
+        from jaxwatch._callsite import user_site  # noqa: PLC0415
+
+        guard = Guard(self._subjects, self._action, self._allow, f"no_retraces at {user_site(2).text}")
+        self._guards.append(guard)
+        _add(guard)
+        return guard
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        """Lift the guard; raise what was refused on another thread where no error is under way."""
+        guard = self._guards.pop()
+        _remove(guard)
+        here = threading.get_ident()
+        elsewhere = [refused for thread, refused in guard.refusals if thread != here]
+        if kind is None and elsewhere:
+            raise elsewhere[0]
+
+
+def subject_of(function: Any) -> Subject:
+    """Return what is known of a watched function.
+
+    Raises:
+        NotWatchedError: It is not watched.
+    """
+    subject = REGISTRY.find(function)
+    if subject is None:
+        _not_watched(function)
+    return subject
+
+
+def _not_watched(function: Any) -> NoReturn:
+    what = getattr(function, "__name__", None) or type(function).__name__
+    way_out = "Jit it with jaxwatch.jit, or call jaxwatch.install() before jax.jit is applied to it."
+    raise NotWatchedError(f"{what!r} ({type(function).__name__}) is not watched by jaxwatch.", way_out)
+
+
+def _add(guard: Guard) -> None:
+    global _active  # noqa: PLW0603 -- replaced as a whole, so that readers need no lock
+    with _lock:
+        _active = (*_active, guard)
+
+
+def _remove(guard: Guard) -> None:
+    global _active  # noqa: PLW0603 -- as above
+    with _lock:
+        _active = tuple(kept for kept in _active if kept is not guard)
+
+
+def in_force() -> int:
+    """Return how many guards are in force."""
+    return len(_active)

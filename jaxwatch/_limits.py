@@ -1,0 +1,37 @@
+"""Every bound of jaxwatch, its default, and what happens at it. What overflows is counted, never silently lost."""
+
+# Keys kept of one function object to compare with. At the bound the oldest but the first goes, counted as dropped "key"
+KEYS_PER_FUNCTION = 256
+# Leaves in all the keys kept of one function object: what they weigh. At the bound as above.
+LEAVES_PER_FUNCTION = 50_000
+# Function objects of one definition whose keys are kept. At the bound the oldest goes; counted as dropped "key".
+OBJECTS_PER_DEFINITION = 16
+# Definitions with figures of their own. Beyond, all share the figures of "other"; counted as label overflow "function".
+DEFINITIONS = 2_000
+# Signatures counted one by one for a function. Beyond, "other"; counted as label overflow "signature".
+SIGNATURES_PER_FUNCTION = 1_000
+# Sites of eager compiles counted one by one. Beyond, "other"; counted as label overflow "site".
+EAGER_SITES = 1_000
+# Bytes of the log that one process writes. Beyond, lines are dropped, counted as "log_line", and warned of once.
+LOG_BYTES = 256 * 1024 * 1024
+# Seconds between two function_stats of a process.
+STATS_EVERY_SECONDS = 60.0
+
+# Lengths of texts in events.
+REPR_CHARACTERS = 80
+ABSTRACT_CHARACTERS = 2_000
+NAME_CHARACTERS = 200
+CHANGES_NAMED = 20
+
+# Console: a recompile is told when it cost at least so much, and one site at most once in so long.
+CONSOLE_SECONDS_LOST = 0.1
+CONSOLE_EVERY_SECONDS = 60.0
+CONSOLE_SITES = 1_000
+
+# Metrics: label values, as grafana/METRICS.md promises.
+LABEL_FUNCTIONS = 100
+LABEL_FUNCTIONS_OF_USER = 50
+LABEL_SIGNATURES_PER_FUNCTION = 10
+LABEL_SIGNATURES = 200
+LABEL_SITES = 100
+ABSTRACT_LABEL_CHARACTERS = 200

@@ -1,0 +1,120 @@
+"""jax.monitoring → the active call of this thread. One set of listeners for the process."""
+
+from typing import Any
+
+from jaxwatch import _compat, _misses
+from jaxwatch._frames import THREAD, OpenPhase, Phase
+from jaxwatch._registry import REGISTRY
+from jaxwatch.errors import RetraceError
+
+_PHASES: dict[str, Phase] = {
+    _compat.TRACE_EVENT: "trace",
+    _compat.LOWER_EVENT: "lower",
+    _compat.COMPILE_EVENT: "compile",
+}
+_INDEX: dict[Phase, int] = {"trace": 0, "lower": 1, "compile": 2}
+_PENDING = 64  # names of eager ops whose compile never came; a bound, for a program that lowers and never compiles
+
+
+def ensure() -> None:
+    """Register the listeners that are not registered: at the start, and when the program has cleared them."""
+    _compat.register_missing(_on_event, _on_duration, _on_scalar)
+
+
+def remove() -> None:
+    """Take the listeners out, for tests."""
+    _compat.unregister(_on_event, _on_duration, _on_scalar)
+
+
+def _bare(name: object) -> str:
+    """Return ``f`` of ``jit(f)``, as lowering and compiling are reported."""
+    text = name if isinstance(name, str) else ""
+    return text[4:-1] if text.startswith("jit(") and text.endswith(")") else text
+
+
+def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
+    """Take the start of a phase."""
+    phase = _PHASES.get(event)
+    if phase is None:
+        return
+    try:
+        ensure()
+        _start(phase, _bare(kwargs.get("fun_name")))
+    except RetraceError:
+        THREAD.open.pop()  # where the start is refused, JAX tells no end
+        raise
+    except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's call
+        REGISTRY.count_dropped("event")
+
+
+def _start(kind: Phase, name: str) -> None:
+    frame = THREAD.top
+    own = (
+        frame is not None
+        and name == frame.subject.event_name
+        and not any(opened.frame is frame for opened in THREAD.open)  # else it is something that the body does
+    )
+    THREAD.open.append(OpenPhase(kind, name, frame, own=own))
+    if own and frame is not None and not frame.seen:
+        _misses.begin(frame, kind)
+
+
+def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:
+    """Take the end of a phase; it comes also when the phase raised."""
+    phase = _PHASES.get(event)
+    if phase is None:
+        return
+    try:
+        opened = _ended(phase, _bare(kwargs.get("fun_name")))
+        if opened is not None:
+            _end(opened, seconds)
+    except Exception:  # noqa: BLE001 -- as above
+        REGISTRY.count_dropped("event")
+
+
+def _ended(kind: Phase, name: str) -> OpenPhase | None:
+    """Return the open phase that ends now; those begun after it have ended untold, by an exception."""
+    opened = THREAD.open
+    for place in range(len(opened) - 1, -1, -1):
+        if opened[place].kind == kind and opened[place].name == name:
+            found = opened[place]
+            del opened[place:]
+            return found
+    return None
+
+
+def _end(opened: OpenPhase, seconds: float) -> None:
+    disk = _disk_result(opened)
+    if opened.own and opened.frame is not None:
+        frame = opened.frame
+        frame.seconds[_INDEX[opened.kind]] += max(0.0, seconds - opened.elsewhere)
+        if opened.kind == "trace":
+            frame.traces += 1
+        elif opened.kind == "lower":
+            frame.lowerings += 1
+        else:
+            frame.compiles += 1
+            if disk is not None:
+                frame.disk.append(disk)
+    elif opened.kind == "compile":
+        _misses.outside(opened.name, seconds + THREAD.pending.pop(opened.name, 0.0), disk)
+    else:
+        if len(THREAD.pending) >= _PENDING:
+            THREAD.pending.clear()
+        THREAD.pending[opened.name] = THREAD.pending.get(opened.name, 0.0) + seconds
+
+
+def _disk_result(opened: OpenPhase) -> Any:
+    if not opened.asked_disk or not _compat.disk_cache_on():
+        return None
+    return "hit" if opened.found_on_disk else "miss"
+
+
+def _on_event(event: str, **_kwargs: Any) -> None:
+    """Take a look-up in the persistent cache; it belongs to the compile that is open."""
+    if not THREAD.open or THREAD.open[-1].kind != "compile":
+        return
+    if event == _compat.DISK_REQUEST_EVENT:
+        THREAD.open[-1].asked_disk = True
+    elif event == _compat.DISK_HIT_EVENT:
+        THREAD.open[-1].found_on_disk = True

@@ -1,0 +1,283 @@
+"""The slow path on one page: key → explanation → event → hub. Runs only where JAX traced, lowered or compiled."""
+
+import itertools
+import os
+import threading
+import time
+import warnings
+from typing import Literal
+
+from jaxwatch import _advisor, _guards, _options
+from jaxwatch._callsite import user_site
+from jaxwatch._frames import THREAD, Frame, Phase
+from jaxwatch._history import HISTORY, Explanation, Remembered
+from jaxwatch._hub import HUB
+from jaxwatch._keys import Key
+from jaxwatch._origin import origin
+from jaxwatch._registry import REGISTRY, Subject
+from jaxwatch._signature import key_of
+from jaxwatch._words import changes_text
+from jaxwatch.errors import JaxwatchWarning, RetraceError
+from jaxwatch.events import (
+    AheadOfTime,
+    CacheMiss,
+    DiskResult,
+    EagerCompile,
+    Layer,
+    PhaseSeconds,
+    TraceError,
+    Violation,
+)
+
+
+class _Ids:
+    """The ids of this process's misses: 1, 2, … also in a forked child."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count(1)
+
+
+IDS = _Ids()
+
+
+# ------------------------------------------------------------------ a call's first phase
+
+
+def begin(frame: Frame, phase: Phase) -> None:
+    """Read the key before the user's body runs, and refuse the call where a guard forbids it.
+
+    Raises:
+        RetraceError: A guard with the action ``raise`` forbids it; JAX hands it on to the user's call.
+    """
+    started = time.perf_counter()
+    frame.begin()
+    plan = frame.subject.plan
+    try:
+        frame.key = key_of(plan, frame.args, frame.kwargs, redact=_options.redacted())
+    except Exception:  # noqa: BLE001 -- no key: told as `unknown`; the program goes on
+        REGISTRY.count_dropped("key")
+    if not frame.aot and _guards.any_for(frame.subject):
+        _judge(frame, phase)
+    REGISTRY.add_overhead("miss", time.perf_counter() - started)
+
+
+def _judge(frame: Frame, phase: Phase) -> None:
+    subject = frame.subject
+    counters = subject.counters
+    key: Key | None = frame.key
+    if _inlined_from(frame):
+        return
+    new = key is None or key.signature not in counters.by_signature
+    broken = _guards.judge(subject, new_signature=new, first=not counters.by_cause)
+    frame.broken = [entry for _, entry in broken]
+    for guard, entry in broken:
+        if guard is not None and entry.action == "record":
+            guard.broken.append(_refusal(frame, entry.by, phase).args[0])
+        if entry.action != "raise":
+            continue
+        frame.refusal = error = _refusal(frame, entry.by, phase)
+        if guard is not None:
+            guard.refusals.append((threading.get_ident(), error))
+        _violated(subject, entry, None)
+        raise error
+
+
+def _refusal(frame: Frame, by: str, phase: Phase) -> RetraceError:
+    explanation = _explanation(frame, traced=phase == "trace")
+    advice = _advisor.advise(frame.subject.name, explanation.changes, _keys(frame))
+    site = user_site(2).text
+    return _guards.refusal(frame.subject, explanation, advice, by, site=site, call=frame.call, phase=phase)
+
+
+def _inlined_from(frame: Frame) -> bool:
+    """Whether the call is a part of an outer trace, by its arguments: then it compiles nothing."""
+    key: Key | None = frame.key
+    return key is not None and "trace" in key.transform.replace(", ", " of ").split(" of ")
+
+
+# ------------------------------------------------------------------ a call's end
+
+
+def finish(frame: Frame) -> None:
+    """Tell of a call in which JAX traced, lowered or compiled its function, once it has returned."""
+    started = time.perf_counter()
+    close(frame)
+    layer: Layer = "compile" if frame.compiles else "trace"
+    inlined = layer == "trace" and (_around(frame) or (frame.key is not None and frame.key.transform))
+    if not inlined and (frame.compiles or frame.traces):
+        try:
+            miss = _miss(frame, layer)
+        except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
+            REGISTRY.count_dropped("event")
+        else:
+            _credit(miss.seconds.total)
+            HUB.publish(miss)
+            _tell_broken(frame, miss)
+    REGISTRY.add_overhead("miss", time.perf_counter() - started)
+
+
+def close(frame: Frame) -> None:
+    """Forget phases of the call that never ended: where a listener raised at their start, JAX tells no end."""
+    opened = THREAD.open
+    while opened and opened[-1].frame is frame:
+        opened.pop()
+
+
+def _around(frame: Frame) -> bool:
+    """Whether an outer trace is under way on this thread."""
+    return any(phase.kind == "trace" and phase.frame is not frame for phase in THREAD.open)
+
+
+def _credit(seconds: float) -> None:
+    """Take what has an event of its own out of the trace around it."""
+    if THREAD.open:
+        THREAD.open[-1].elsewhere += seconds
+
+
+def _explanation(frame: Frame, *, traced: bool) -> Explanation:
+    plan = frame.subject.plan
+    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced)
+
+
+def _keys(frame: Frame) -> list[Key]:
+    plan = frame.subject.plan
+    kept = HISTORY.keys(plan.code, plan.identity)
+    return kept if frame.key is None else [*kept, frame.key]
+
+
+def _miss(frame: Frame, layer: Layer) -> CacheMiss:
+    subject, plan = frame.subject, frame.subject.plan
+    key: Key = frame.key if frame.key is not None else Key(params=(), partial=True)
+    with HISTORY.lock:  # so that ids grow in the order in which keys are compared
+        explanation = _explanation(frame, traced=frame.traces > 0)
+        number = next(IDS.numbers)
+        if frame.key is not None:
+            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call))
+    changes = explanation.changes
+    earlier = explanation.compared_with
+    miss = CacheMiss(
+        id=number,
+        origin=origin(),
+        function=subject.name,
+        definition=subject.definition,
+        site=user_site(3).text,
+        call=frame.call,
+        layer=layer,
+        traces=frame.traces,
+        lowerings=frame.lowerings,
+        compiles=frame.compiles,
+        persistent_cache=_disk(frame.disk),
+        seconds=PhaseSeconds(trace=frame.seconds[0], lower=frame.seconds[1], backend_compile=frame.seconds[2]),
+        reasons=explanation.reasons,
+        changes=changes,
+        compared_with=earlier.miss or None if earlier is not None else None,
+        fingerprint=None,
+        signature=key.signature,
+        abstract=key.abstract,
+        advice=_advisor.advise(subject.name, changes, _keys(frame)),
+    )
+    REGISTRY.count_miss(subject, miss, time.time())
+    return miss
+
+
+def _disk(results: list[str]) -> DiskResult | None:
+    return "miss" if "miss" in results else "hit" if "hit" in results else None
+
+
+def _tell_broken(frame: Frame, miss: CacheMiss) -> None:
+    for entry in frame.broken:
+        _violated(frame.subject, entry, miss)
+    if any(entry.action == "warn" for entry in frame.broken):
+        by = next(entry.by for entry in frame.broken if entry.action == "warn")
+        told = changes_text(miss.changes) or miss.reasons[0].replace("_", " ")
+        text = f"{miss.function} was compiled at {miss.site} (call {miss.call}): {told}. Forbidden by {by}. [retrace]"
+        file, _, line = miss.site.rpartition(":")
+        warnings.warn_explicit(text, JaxwatchWarning, file or "<unknown>", int(line) if line.isdigit() else 0)
+
+
+def _violated(subject: Subject, entry: _guards.Broken, miss: CacheMiss | None) -> None:
+    REGISTRY.count_violation(subject, entry.action)
+    HUB.publish(
+        Violation(
+            origin=origin(),
+            function=subject.name,
+            action=entry.action,
+            limit=entry.limit,
+            miss=None if miss is None else miss.id,
+        )
+    )
+
+
+def failed(frame: Frame, error: BaseException) -> None:
+    """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
+    close(frame)
+    if frame.refusal is not None or _around(frame):
+        return
+    try:
+        REGISTRY.count_error(frame.subject)
+        event = TraceError(
+            origin=origin(),
+            function=frame.subject.name,
+            definition=frame.subject.definition,
+            site=user_site(2).text,
+            call=frame.call,
+            error=type(error).__qualname__,
+            seconds=sum(frame.seconds),
+        )
+        HUB.publish(event)
+    except Exception:  # noqa: BLE001 -- as in `finish`
+        REGISTRY.count_dropped("event")
+
+
+# ------------------------------------------------------------------ outside of calls
+
+
+def ahead_of_time(frame: Frame) -> None:
+    """Tell of ``trace``, ``lower`` or ``eval_shape`` of a watched function."""
+    close(frame)
+    signature = frame.key.signature if frame.key is not None else None
+    _publish_ahead(frame.subject, user_site(2).text, sum(frame.seconds), signature)
+
+
+def _publish_ahead(subject: Subject, site: str, seconds: float, signature: str | None) -> None:
+    HUB.publish(
+        AheadOfTime(
+            origin=origin(),
+            function=subject.name,
+            definition=subject.definition,
+            site=site,
+            seconds=seconds,
+            signature=signature,
+        )
+    )
+
+
+def outside(name: str, seconds: float, disk: Literal["hit", "miss"] | None) -> None:
+    """Tell of a compile that is no watched call's own: an eager op, an unwatched jit, or ``Lowered.compile``."""
+    if HUB.busy:  # an exporter's own doing
+        return
+    site = user_site(2)
+    subject = REGISTRY.named(name) if site.ahead_of_time else None
+    if subject is not None:
+        _publish_ahead(subject, site.text, seconds, None)
+        return
+    _credit(seconds)
+    HUB.publish(
+        EagerCompile(
+            origin=origin(),
+            function=name,
+            site=site.text,
+            seconds=seconds,
+            persistent_cache=disk,
+            count=REGISTRY.count_eager(site.text, seconds, disk),
+        )
+    )
+
+
+def _after_fork() -> None:
+    """In a forked child ids start anew; the parent's history stays, as JAX's caches do."""
+    IDS.numbers = itertools.count(1)
+    HISTORY.restart_ids()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,25 @@
+"""Which process, thread and moment an event comes from. Imports no jax: where it is not there, it is not asked."""
+
+import os
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from jaxwatch.events import Origin
+
+
+def loaded_compat() -> Any:
+    """Return ``_compat`` where the engine has loaded it, else None; jax is never imported for the sake of telling."""
+    return sys.modules.get("jaxwatch._compat")
+
+
+def origin() -> Origin:
+    """Return when and where this is."""
+    compat = loaded_compat()
+    return Origin(
+        time=datetime.now(UTC).isoformat(timespec="microseconds"),
+        pid=os.getpid(),
+        process_index=compat.process_index() if compat is not None else None,
+        thread_name=threading.current_thread().name,
+    )

@@ -1,0 +1,200 @@
+"""How the arguments of one watched function are to be read: its parameters, statics, name and place."""
+
+import functools
+import inspect
+import itertools
+import os
+import re
+import sysconfig
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jaxwatch import _compat, _limits
+from jaxwatch._texts import shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What does not change from call to call."""
+
+    positional: tuple[str, ...]  # names of the parameters that may be given by position, in order
+    star: str | None  # the name of *args
+    stars: str | None  # the name of **kwargs
+    defaults: frozenset[str]
+    static_argnums: frozenset[int]
+    static_argnames: frozenset[str]
+    options: tuple[tuple[str, str], ...]
+    code: str  # equal for function objects made of the same code by the same line
+    identity: str  # equal for function objects that JAX takes for the same
+
+    def name_of(self, position: int) -> str:
+        """Return the path of the argument at a position, from 0."""
+        if position < len(self.positional):
+            return self.positional[position]
+        return f"{self.star or 'args'}[{position - len(self.positional)}]"
+
+    def keyword_path(self, name: str) -> str:
+        """Return the path of an argument given by keyword."""
+        if name in self.positional or name in self.defaults or self.stars is None:
+            return name
+        return f"{self.stars}[{name!r}]"
+
+    def is_static(self, position: int | None, name: str) -> bool:
+        """Whether JAX takes that argument as static."""
+        return name in self.static_argnames or (position is not None and position in self.static_argnums)
+
+
+def make_plan(fun: Callable[..., Any], jitted: Any, given: Mapping[str, Any]) -> Plan:
+    """Return the plan of a function, as jitted with the keywords ``given``."""
+    options = _compat.jit_options(jitted, given)
+    positional, star, stars, keyword_only, defaults = _parameters(fun)
+    count = len(positional)
+    return Plan(
+        positional=positional,
+        star=star,
+        stars=stars,
+        defaults=frozenset(defaults | keyword_only),
+        static_argnums=frozenset(n + count if n < 0 else n for n in options.static_argnums),
+        static_argnames=frozenset(options.static_argnames),
+        options=options.texts,
+        code=code_of(fun),
+        identity=identity_of(fun),
+    )
+
+
+def _parameters(fun: Callable[..., Any]) -> tuple[tuple[str, ...], str | None, str | None, set[str], set[str]]:
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):  # builtins without one; JAX jits them all the same
+        return (), None, None, set(), set()
+    kinds = inspect.Parameter
+    positional = tuple(p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD))
+    star = next((p.name for p in parameters if p.kind is kinds.VAR_POSITIONAL), None)
+    stars = next((p.name for p in parameters if p.kind is kinds.VAR_KEYWORD), None)
+    keyword_only = {p.name for p in parameters if p.kind is kinds.KEYWORD_ONLY}
+    return positional, star, stars, keyword_only, {p.name for p in parameters if p.default is not p.empty}
+
+
+# ------------------------------------------------------------------ layers: partials, wrappers, methods
+
+
+def layers(fun: Any) -> Iterator[Any]:
+    """List the function and what it wraps, outermost first: partials, ``functools.wraps``, methods, callables."""
+    for _ in range(32):  # a bound: __wrapped__ may lead in a circle
+        yield fun
+        if isinstance(fun, functools.partial):
+            fun = fun.func
+        elif isinstance(fun, types.MethodType):
+            fun = fun.__func__
+        elif isinstance((inner := _attribute(fun, "__wrapped__")), Callable):  # type: ignore[arg-type]  # is a class
+            fun = inner
+        else:
+            return
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """Return an attribute that lies in the object's own dictionary; a proxy's ``__getattr__`` is never asked."""
+    try:
+        found = vars(value).get(name)
+    except TypeError:
+        return None
+    return found
+
+
+def innermost(fun: Any) -> Any:
+    """Return the user's function under partials, wrappers and methods."""
+    *_, last = layers(fun)
+    return last
+
+
+def _code(fun: Any) -> types.CodeType | None:
+    code = getattr(fun, "__code__", None) if isinstance(fun, types.FunctionType) else None
+    if code is None and isinstance((call := type(fun).__dict__.get("__call__")), types.FunctionType):
+        code = call.__code__
+    return code
+
+
+# Up to the last <locals>., and the comprehension that a lambda stands in (3.11 names it, 3.12 does not).
+_NESTED = re.compile(r"^.*<locals>\.(<(listcomp|dictcomp|setcomp|genexpr)>\.)*", re.DOTALL)
+
+
+def function_name(fun: Any) -> str:
+    """Return what follows the last ``<locals>.`` in the qualified name of the innermost function."""
+    inner = innermost(fun)
+    name = getattr(inner, "__qualname__", None) or getattr(inner, "__name__", None)
+    if not isinstance(name, str) or not name:
+        name = type(inner).__name__
+    return shortened(_NESTED.sub("", name) or name, _limits.NAME_CHARACTERS)
+
+
+def definition_of(fun: Any) -> str:
+    """Return ``file:line`` of the innermost function, or ``<type name>`` where it has no code of Python's."""
+    inner = innermost(fun)
+    code = _code(inner)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{type(inner).__name__}>"
+
+
+def code_of(fun: Any) -> str:
+    """Return a text that is equal for function objects made of the same code in the same layers."""
+    parts = []
+    for layer in layers(fun):
+        code = _code(layer)
+        name = code.co_qualname if code else type(layer).__name__
+        parts.append(f"{name}@{code.co_filename}:{code.co_firstlineno}" if code else name)
+    return " < ".join(parts)
+
+
+# ------------------------------------------------------------------ identity
+
+_serials = itertools.count(1)
+_known: dict[int, tuple[weakref.ref[Any], int]] = {}
+_lock = threading.Lock()
+
+
+def _serial(value: Any) -> str:
+    """Return a text that no other object, living or dead, has; its address where it cannot be referenced weakly."""
+    key = id(value)
+    try:
+        with _lock:
+            kept = _known.get(key)
+            if kept is not None and kept[0]() is value:
+                return str(kept[1])
+            number = next(_serials)
+            _known[key] = weakref.ref(value, lambda ref: _forget(key, ref)), number
+            return str(number)
+    except TypeError:
+        return f"0x{key:x}"
+
+
+def _forget(key: int, ref: weakref.ref[Any]) -> None:
+    kept = _known.get(key)  # no lock: this may run in the midst of its owner
+    if kept is not None and kept[0] is ref:
+        _known.pop(key, None)
+
+
+def identity_of(fun: Any) -> str:
+    """Return a text that is equal for function objects that are equal to JAX: the same one, or equal bound methods."""
+    if isinstance(fun, types.MethodType):
+        return f"{_serial(fun.__self__)}.{_serial(fun.__func__)}"
+    return _serial(fun)
+
+
+# ------------------------------------------------------------------ whose code it is
+
+_LIBRARY_FOLDERS = tuple(
+    {os.path.join(path, "") for name in ("purelib", "platlib", "stdlib") if (path := sysconfig.get_path(name))}
+)
+
+
+def in_library(definition: str) -> bool:
+    """Whether ``file:line`` belongs to an installed package or the standard library."""
+    return definition.startswith(_LIBRARY_FOLDERS) or definition.startswith("<")
+
+
+def in_jax(fun: Any) -> bool:
+    """Whether the innermost function's code lies in jax itself."""
+    return definition_of(fun).startswith(_compat.jax_folder())

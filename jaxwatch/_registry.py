@@ -1,0 +1,306 @@
+"""The watched functions and their counters: written by the engine, read by ``stats`` and at each scrape.
+
+Watched objects are held weakly; the counts of those that died are folded into their definition's, so that no counter
+ever goes down.
+"""
+
+import threading
+import weakref
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping
+from typing import Any
+
+from jaxwatch import _limits
+from jaxwatch._histogram import SIZE, as_counts, upper_seconds
+from jaxwatch._histogram import bucket as bucket_of
+from jaxwatch._options import Watch
+from jaxwatch._stats import FunctionStats, ProcessStats, SiteStats
+from jaxwatch.events import CacheMiss, DiskResult, Layer, PhaseSeconds, Reason
+
+OTHER = "other"
+_OVERFLOW = (OTHER, "<other>")
+
+
+class Counters:
+    """The figures of one watched object. ``calls`` and ``dispatch`` are written by the hot path without a lock.
+
+    Each is one bytecode's worth of read and write with no call between, which the interpreter lock keeps whole;
+    ``tests/test_wrap.py`` counts with threads.
+    """
+
+    __slots__ = (
+        "abstracts",
+        "by_cause",
+        "by_signature",
+        "calls",
+        "compiles",
+        "dispatch",
+        "errors",
+        "last_miss",
+        "lowerings",
+        "miss_seconds",
+        "phases",
+        "traces",
+        "violations",
+    )
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.dispatch: list[int] = [0] * SIZE
+        self.traces = self.lowerings = self.compiles = self.errors = 0
+        self.phases = [0.0, 0.0, 0.0]
+        self.by_cause: Counter[tuple[Layer, Reason]] = Counter()
+        self.by_signature: Counter[str] = Counter()
+        self.abstracts: dict[str, str] = {}
+        self.miss_seconds: Counter[float] = Counter()
+        self.violations: Counter[str] = Counter()
+        self.last_miss = 0.0
+
+    def add_miss(self, miss: CacheMiss, unix_seconds: float) -> bool:
+        """Count a miss; return False where its signature had to be folded into "other"."""
+        self.traces += miss.traces
+        self.lowerings += miss.lowerings
+        self.compiles += miss.compiles
+        self.phases[0] += miss.seconds.trace
+        self.phases[1] += miss.seconds.lower
+        self.phases[2] += miss.seconds.backend_compile
+        self.by_cause[miss.layer, miss.reasons[0]] += 1
+        self.miss_seconds[upper_seconds(bucket_of(int(miss.seconds.total * 1e9)))] += 1
+        self.last_miss = max(self.last_miss, unix_seconds)
+        known = miss.signature in self.by_signature or len(self.by_signature) < _limits.SIGNATURES_PER_FUNCTION
+        self.by_signature[miss.signature if known else OTHER] += 1
+        if known:
+            self.abstracts.setdefault(miss.signature, miss.abstract)
+        return known
+
+    def fold(self, other: "Counters") -> None:
+        """Add the figures of ``other`` to these."""
+        self.calls += other.calls
+        self.dispatch = [a + b for a, b in zip(self.dispatch, other.dispatch, strict=True)]
+        self.traces += other.traces
+        self.lowerings += other.lowerings
+        self.compiles += other.compiles
+        self.errors += other.errors
+        self.phases = [a + b for a, b in zip(self.phases, other.phases, strict=True)]
+        self.by_cause.update(other.by_cause)
+        self.miss_seconds.update(other.miss_seconds)
+        self.violations.update(other.violations)
+        self.last_miss = max(self.last_miss, other.last_miss)
+        for signature, count in other.by_signature.items():
+            known = signature in self.by_signature or len(self.by_signature) < _limits.SIGNATURES_PER_FUNCTION
+            self.by_signature[signature if known else OTHER] += count
+            if known and signature in other.abstracts:
+                self.abstracts.setdefault(signature, other.abstracts[signature])
+
+
+class Subject:
+    """What the engine knows of one watched object: plain data, its counters, and how its arguments are to be read."""
+
+    __slots__ = ("__weakref__", "counters", "definition", "event_name", "in_library", "name", "plan", "watch")
+
+    def __init__(  # noqa: PLR0913 -- by keyword, each a field
+        self, *, name: str, definition: str, event_name: str, in_library: bool, watch: Watch, plan: Any
+    ) -> None:
+        self.name = name
+        self.definition = definition
+        self.event_name = event_name
+        self.in_library = in_library
+        self.watch = watch
+        self.plan = plan  # a _plan.Plan; the registry only keeps it
+        self.counters = Counters()
+
+
+class _Definition:
+    """All watched objects of one name and definition."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.name, self.definition, self.in_library = subject.name, subject.definition, subject.in_library
+        self.live: dict[int, Counters] = {}
+        self.dead = Counters()
+
+    def totals(self) -> Counters:
+        total = Counters()
+        for counters in (self.dead, *self.live.values()):
+            total.fold(counters)
+        return total
+
+
+class Registry:
+    """All figures of the process. Methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._definitions: OrderedDict[tuple[str, str], _Definition] = OrderedDict()
+        self._subjects: dict[int, tuple[weakref.ref[Any], Subject]] = {}
+        self._eager: dict[str, SiteStats] = {}
+        self._disk: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+        self._overflows: Counter[str] = Counter()
+        self._exporter_errors: Counter[str] = Counter()
+        self._overhead: dict[str, float] = {}
+        self._dead: deque[tuple[int, tuple[str, str], weakref.ref[Any]]] = deque()
+
+    # -------------------------------------------------------------- watched objects
+
+    def add(self, watched: object, subject: Subject) -> None:
+        """Keep ``subject`` as long as ``watched`` lives, and its counts for good."""
+        key, dead = id(watched), self._dead
+        place = (subject.name, subject.definition)
+
+        def died(ref: weakref.ref[Any], /) -> None:
+            dead.append((key, place, ref))  # takes no lock: it may run anywhere, in the midst of a lock's owner too
+
+        with self.lock:
+            self._bury()
+            self._subjects[key] = weakref.ref(watched, died), subject
+            self._definition(place, subject).live[key] = subject.counters
+
+    def _definition(self, place: tuple[str, str], subject: Subject) -> _Definition:
+        if place not in self._definitions and len(self._definitions) >= _limits.DEFINITIONS:
+            self._overflows["function"] += 1
+            place = _OVERFLOW
+        if place not in self._definitions:
+            found = self._definitions[place] = _Definition(subject)
+            found.name, found.definition = place
+        return self._definitions[place]
+
+    def _bury(self) -> None:
+        """Fold the counts of watched objects that died into their definition's; the lock is held."""
+        while self._dead:
+            key, place, ref = self._dead.popleft()
+            kept = self._subjects.get(key)
+            if kept is None or kept[0] is not ref:
+                continue
+            del self._subjects[key]
+            definition = self._definitions.get(place) or self._definitions[_OVERFLOW]
+            definition.dead.fold(definition.live.pop(key))
+
+    def find(self, watched: object) -> Subject | None:
+        """Return the subject of a watched object, also through bound methods; None for anything else."""
+        kept = self._subjects.get(id(watched))
+        if kept is not None and kept[0]() is watched:
+            return kept[1]
+        inner = getattr(watched, "__func__", None) if type(watched).__name__ == "method" else None
+        return None if inner is None else self.find(inner)
+
+    def named(self, event_name: str) -> Subject | None:
+        """Return the watched function whose phases JAX reports under that name, if there is just one definition."""
+        with self.lock:
+            found = {
+                (subject.name, subject.definition): subject
+                for _, subject in self._subjects.values()
+                if subject.event_name == event_name
+            }
+        return next(iter(found.values())) if len(found) == 1 else None
+
+    # -------------------------------------------------------------- counting, on the slow path
+
+    def count_miss(self, subject: Subject, miss: CacheMiss, unix_seconds: float) -> None:
+        """Count a miss of a watched function."""
+        with self.lock:
+            if not subject.counters.add_miss(miss, unix_seconds):
+                self._overflows["signature"] += 1
+            if miss.persistent_cache is not None:
+                self._disk[miss.persistent_cache] += 1
+
+    def count_error(self, subject: Subject) -> None:
+        """Count a call that raised while being traced, lowered or compiled."""
+        with self.lock:
+            subject.counters.errors += 1
+
+    def count_violation(self, subject: Subject, action: str) -> None:
+        """Count a miss that a guard forbade."""
+        with self.lock:
+            subject.counters.violations[action] += 1
+
+    def count_eager(self, site: str, seconds: float, disk: DiskResult | None) -> int:
+        """Count a compile outside watched functions; return how many that site has now."""
+        with self.lock:
+            if site not in self._eager and len(self._eager) >= _limits.EAGER_SITES:
+                self._overflows["site"] += 1
+                site = OTHER
+            before = self._eager.get(site, SiteStats(count=0, seconds=0.0))
+            self._eager[site] = SiteStats(count=before.count + 1, seconds=before.seconds + seconds)
+            if disk is not None:
+                self._disk[disk] += 1
+            return before.count + 1
+
+    def count_dropped(self, what: str, number: int = 1) -> None:
+        """Count what a bound or a failing exporter made us drop: event, key, log_line or hook_call."""
+        with self.lock:
+            self._dropped[what] += number
+
+    def count_exporter_error(self, name: str) -> None:
+        """Count an exception of an exporter, hook or collector."""
+        with self.lock:
+            self._exporter_errors[name] += 1
+
+    def add_overhead(self, part: str, seconds: float) -> None:
+        """Add seconds that jaxwatch itself took: miss, export or scrape."""
+        with self.lock:
+            self._overhead[part] = self._overhead.get(part, 0.0) + seconds
+
+    # -------------------------------------------------------------- reading
+
+    def stats(self, subject: Subject) -> FunctionStats:
+        """Return the figures of one watched object."""
+        with self.lock:
+            return _frozen(subject.name, subject.definition, subject.counters, in_library=subject.in_library)
+
+    def snapshot(self) -> ProcessStats:
+        """Return all figures as they are now."""
+        with self.lock:
+            self._bury()
+            functions = tuple(
+                _frozen(kept.name, kept.definition, kept.totals(), in_library=kept.in_library)
+                for kept in self._definitions.values()
+            )
+            return ProcessStats(
+                functions=tuple(stats for stats in functions if stats.calls or stats.trace_errors),
+                eager=dict(self._eager),
+                disk=dict(self._disk),
+                dropped=dict(self._dropped),
+                label_overflows=dict(self._overflows),
+                exporter_errors=dict(self._exporter_errors),
+                overhead_seconds=dict(self._overhead),
+            )
+
+    def reset(self) -> None:
+        """Forget all figures, for tests; watched objects that live go on with counters at 0."""
+        with self.lock:
+            kept = list(self._subjects.values())
+            lock = self.lock
+            self.__init__()  # type: ignore[misc]  # the one list of what there is to forget
+            self.lock = lock
+            for ref, subject in kept:
+                if (watched := ref()) is not None:
+                    subject.counters = Counters()
+                    self.add(watched, subject)
+
+
+def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool) -> FunctionStats:
+    trace, lower, compiled = counters.phases
+    by_cause: Mapping[tuple[Layer, Reason], int] = dict(counters.by_cause)
+    return FunctionStats(
+        function=name,
+        definition=definition,
+        calls=counters.calls,
+        misses=sum(by_cause.values()),
+        traces=counters.traces,
+        lowerings=counters.lowerings,
+        compiles=counters.compiles,
+        trace_errors=counters.errors,
+        signatures=len(counters.by_signature),
+        seconds=PhaseSeconds(trace=trace, lower=lower, backend_compile=compiled),
+        dispatch=as_counts(list(counters.dispatch)),
+        misses_by_cause=by_cause,
+        misses_by_signature=dict(counters.by_signature),
+        abstracts=dict(counters.abstracts),
+        miss_seconds=dict(counters.miss_seconds),
+        last_miss_unix_seconds=counters.last_miss,
+        violations=dict(counters.violations),
+        in_library=in_library,
+    )
+
+
+REGISTRY = Registry()

@@ -1,0 +1,163 @@
+"""What a process of the user's has running: its log, its console lines, and what is written when it ends.
+
+Imports no jax. Nothing starts before the first function is watched, or ``configure`` is called.
+"""
+
+import atexit
+import os
+import sys
+import threading
+import time
+import warnings
+from typing import Any, Literal
+
+from jaxwatch import _limits, _options
+from jaxwatch._hub import HUB
+from jaxwatch._origin import loaded_compat, origin
+from jaxwatch._registry import REGISTRY
+from jaxwatch.errors import BadOptionError, JaxwatchWarning, LogUnwritableError
+from jaxwatch.events import FunctionStatsEvent, Run
+from jaxwatch.exporters.console import console_exporter
+from jaxwatch.exporters.jsonl import LogFile
+
+_STARTED = time.monotonic()
+
+
+class _Session:
+    """The one session of the process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.started = False
+        self.log: LogFile | None = None
+        self.exit_code: int | None = None
+        self.ticker: threading.Event | None = None
+
+
+SESSION = _Session()
+
+
+def start() -> None:
+    """Set up what the environment asks for, once; called when the first function is watched."""
+    if SESSION.started:
+        return
+    with SESSION.lock:
+        if SESSION.started:
+            return
+        SESSION.started = True
+        atexit.register(_end)
+        if "console" not in HUB.names:
+            HUB.add("console", console_exporter())
+        path = _options.log_path()
+        if path is not None and SESSION.log is None:
+            try:
+                _open_log(path)
+            except LogUnwritableError as error:  # the program goes on without
+                warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
+
+
+def configure(*, log: Any = None, console: bool | None = None) -> None:
+    """Set what jaxwatch does in this process; what is left out stays as it is.
+
+    Args:
+        log: A file that JSON lines are appended to, in place of that of ``JAXWATCH_LOG``.
+        console: Whether recompiles are told by structlog, on stderr where the program did not configure it.
+
+    Raises:
+        LogUnwritableError: The log cannot be opened.
+        BadOptionError: A value is of the wrong kind.
+    """
+    if log is not None and not isinstance(log, str | os.PathLike):
+        raise BadOptionError(f"configure(log={log!r}) is no path.", "Give a str or a pathlib.Path.")
+    if console is not None and not isinstance(console, bool):
+        raise BadOptionError(f"configure(console={console!r}) is neither True nor False.", "Give a bool.")
+    if log is not None:
+        with SESSION.lock:
+            _open_log(log)
+    start()
+    if console is not None:
+        HUB.add("console", console_exporter()) if console else HUB.remove("console")
+
+
+def _open_log(path: str | os.PathLike[str]) -> None:
+    new = LogFile(path)
+    old, SESSION.log = SESSION.log, new
+    HUB.add("log", new)
+    new(_run("start"))
+    _start_ticker()
+    if old is not None:
+        old.close()
+
+
+def log_in_use() -> str | None:
+    """Return the path of the log, or None."""
+    return None if SESSION.log is None else SESSION.log.path
+
+
+# ------------------------------------------------------------------ figures, now and then and at the end
+
+
+def _start_ticker() -> None:
+    """Write the figures every minute, so that they are there after SIGKILL; only with a log, by a daemon thread."""
+    if SESSION.ticker is not None:
+        return
+    SESSION.ticker = stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.wait(_limits.STATS_EVERY_SECONDS):
+            write_stats()
+
+    threading.Thread(target=tick, name="jaxwatch-stats", daemon=True).start()
+
+
+def write_stats() -> None:
+    """Write the figures of each function to the log, as they are now."""
+    log = SESSION.log
+    if log is None:
+        return
+    for stats in REGISTRY.snapshot().functions:
+        event = FunctionStatsEvent(
+            origin=origin(),
+            function=stats.function,
+            definition=stats.definition,
+            calls=stats.calls,
+            misses=stats.misses,
+            signatures=stats.signatures,
+            dispatch={f"{bound:.6g}": count for bound, count in stats.dispatch.items()},
+        )
+        log(event)
+
+
+def _end() -> None:
+    try:
+        write_stats()
+        if SESSION.log is not None:
+            SESSION.log(_run("end"))
+    except Exception:  # noqa: BLE001 -- at exit nothing of ours may be seen
+        REGISTRY.count_dropped("log_line")
+
+
+def _run(phase: Literal["start", "end"]) -> Run:
+    compat = loaded_compat()
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    return Run(
+        origin=origin(),
+        phase=phase,
+        argv=tuple(getattr(sys, "argv", ())),
+        program=str(main or (sys.argv[0] if getattr(sys, "argv", None) else "")),
+        wall_seconds=time.monotonic() - _STARTED,
+        exit_code=SESSION.exit_code,
+        jax_version=None if compat is None else compat.jax_versions()[0],
+        process_count=None if compat is None else compat.process_count(),
+    )
+
+
+def _after_fork() -> None:
+    SESSION.lock = threading.Lock()
+    if SESSION.ticker is not None:
+        SESSION.ticker = None
+        _start_ticker()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,171 @@
+"""The hot path in Python: an object in front of JAX's own. The readable specification of what a native core does.
+
+No state of its own can be reached through ``__dict__``: that is the jitted function's, since ``functools.wraps``, and
+with it ``jax.grad`` and others, copies it.
+"""
+
+import types
+from collections.abc import Mapping
+from time import perf_counter_ns
+from typing import Any
+
+from jaxwatch import _compat, _listeners, _misses, _plan
+from jaxwatch._frames import THREAD, Frame
+from jaxwatch._histogram import bucket
+from jaxwatch._options import Watch
+from jaxwatch._registry import REGISTRY, Subject
+
+_SLOW_NANOSECONDS = 1_000_000  # a call so slow is worth a look whether the listeners are still there
+
+
+def _forwarded(name: str) -> Any:
+    """Return a property that is the jitted function's attribute, where a class would answer by itself."""
+    return property(
+        lambda self: getattr(self._inner, name),
+        lambda self, value: setattr(self._inner, name, value),
+        lambda self: delattr(self._inner, name),
+    )
+
+
+class Watched:
+    """What ``jaxwatch.jit`` returns: calls the jitted function, counts, and times each call.
+
+    Everything but the call is the jitted function's own answer. Safe for threads; holds nothing of a call.
+    """
+
+    __slots__ = ("__weakref__", "_inner", "_subject")
+    __dict__ = _forwarded("__dict__")
+    __doc__ = _forwarded("__doc__")
+    __module__ = _forwarded("__module__")
+
+    def __init__(self, inner: Any, subject: Subject) -> None:
+        object.__setattr__(self, "_inner", inner)
+        object.__setattr__(self, "_subject", subject)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the jitted function."""
+        subject: Subject = self._subject
+        counters = subject.counters
+        counters.calls = call = counters.calls + 1
+        thread = THREAD
+        up = thread.top
+        thread.top = frame = Frame(up, subject, call, args, kwargs)
+        started = perf_counter_ns()
+        try:
+            result = self._inner(*args, **kwargs)
+        except BaseException as error:
+            thread.top = up
+            if frame.seen:
+                _misses.failed(frame, error)
+            # A bare `raise` adds no frame (CPython 3.11 on), so with ours taken out the traceback is as with jax.jit.
+            refused = frame.seen and error is frame.refusal
+            error.__traceback__ = None if refused or error.__traceback__ is None else error.__traceback__.tb_next
+            raise
+        nanoseconds = perf_counter_ns() - started
+        thread.top = up
+        if frame.seen:
+            _misses.finish(frame)
+        elif not thread.open:  # inside an outer trace it is no dispatch
+            index = bucket(nanoseconds)
+            counters.dispatch[index] += 1
+            if nanoseconds > _SLOW_NANOSECONDS:
+                _listeners.ensure()
+        return result
+
+    # ---------------------------------------------------------------- ahead of time
+
+    def _ahead(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        thread = THREAD
+        up = thread.top
+        thread.top = frame = Frame(up, self._subject, 0, args, kwargs)
+        frame.aot = True
+        try:
+            return getattr(self._inner, name)(*args, **kwargs)
+        except BaseException as error:
+            trace = error.__traceback__
+            error.__traceback__ = None if trace is None else trace.tb_next
+            raise
+        finally:
+            thread.top = up
+            if frame.seen:
+                _misses.ahead_of_time(frame)
+
+    def lower(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Lower the function for these arguments, as JAX does."""
+        return self._ahead("lower", args, kwargs)
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Trace the function for these arguments, as JAX does."""
+        return self._ahead("trace", args, kwargs)
+
+    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return the shapes of the result, as JAX does."""
+        return self._ahead("eval_shape", args, kwargs)
+
+    def clear_cache(self) -> None:
+        """Clear the function's caches, as JAX does."""
+        self._inner.clear_cache()
+
+    # ---------------------------------------------------------------- JAX's own object answers
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the jitted function's attribute."""
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set the jitted function's attribute."""
+        setattr(self._inner, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete the jitted function's attribute."""
+        delattr(self._inner, name)
+
+    def __dir__(self) -> list[str]:
+        """List the jitted function's attributes."""
+        return dir(self._inner)
+
+    def __repr__(self) -> str:
+        """Return the jitted function's ``repr``."""
+        return repr(self._inner)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Bind to an instance, as functions do."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getstate__(self) -> Any:
+        """Return the jitted function's state."""
+        return self._inner.__getstate__()
+
+    def __reduce__(self) -> Any:
+        """Pickle as the jitted function, watched again where it is unpickled."""
+        return rewatch, (self._inner,)
+
+
+def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> Watched:
+    """Return a jitted function watched.
+
+    Args:
+        jitted: What ``jax.jit`` returned.
+        fun: The user's function that was given to it.
+        chosen: How it is to be watched.
+        options: The keywords that were given to ``jax.jit``.
+    """
+    definition = _plan.definition_of(fun)
+    subject = Subject(
+        name=chosen.name or _plan.function_name(fun),
+        definition=definition,
+        event_name=_compat.event_name(fun),
+        in_library=_plan.in_library(definition),
+        watch=chosen,
+        plan=_plan.make_plan(fun, jitted, options),
+    )
+    _listeners.ensure()
+    watched = Watched(jitted, subject)
+    REGISTRY.add(watched, subject)
+    return watched
+
+
+def rewatch(jitted: Any) -> Any:
+    """Watch a jitted function that was unpickled or copied; as it is where its function cannot be told."""
+    fun = _compat.function_of(jitted)
+    return jitted if fun is None else watch(jitted, fun, Watch(), {})

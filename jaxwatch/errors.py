@@ -1,0 +1,80 @@
+"""All that jaxwatch raises or warns of on purpose; ``docs/messages.md`` has a section for each slug."""
+
+from typing import ClassVar
+
+
+class JaxwatchError(Exception):
+    """Base of all errors of jaxwatch: what is wrong, with the value, then the way out, then a slug."""
+
+    slug: ClassVar[str] = "jaxwatch"
+
+    def __init__(self, problem: str, way_out: str = "") -> None:
+        super().__init__(" ".join(filter(None, [problem, way_out, f"[{self.slug}]"])))
+
+
+class JaxwatchWarning(UserWarning):
+    """Something that jaxwatch could not do; the program goes on untouched."""
+
+
+class BadWatchError(JaxwatchError, ValueError):
+    """``watch=`` or a field of ``Watch`` is of the wrong kind or out of range."""
+
+    slug = "bad-watch"
+
+
+class BadOptionError(JaxwatchError, ValueError):
+    """An option of ``configure`` or ``no_retraces``, or an environment variable, has a value that means nothing."""
+
+    slug = "bad-option"
+
+
+class NotWatchedError(JaxwatchError, TypeError):
+    """``stats`` or ``no_retraces`` was given something that jaxwatch does not watch."""
+
+    slug = "not-watched"
+
+
+class RetraceError(JaxwatchError, RuntimeError):
+    """A guard forbade a trace or compile; raised before XLA compiles anything."""
+
+    slug = "retrace"
+
+
+class LogUnwritableError(JaxwatchError, OSError):
+    """The event log cannot be opened for writing."""
+
+    slug = "log-unwritable"
+
+
+class LogUnreadableError(JaxwatchError, OSError):
+    """A log that was to be reported cannot be read."""
+
+    slug = "log-unreadable"
+
+
+class PortTakenError(JaxwatchError, OSError):
+    """The port for the metrics is in use, or may not be bound."""
+
+    slug = "port-taken"
+
+
+class NoProgramError(JaxwatchError, FileNotFoundError):
+    """The program that ``jaxwatch run`` was to start does not exist."""
+
+    slug = "no-program"
+
+
+class MissingExtraError(JaxwatchError, ImportError):
+    """An optional dependency is not installed."""
+
+    slug = "missing-extra"
+
+
+class NotRegisteredError(JaxwatchError, KeyError):
+    """``metrics.unregister`` was given a registry that has no jaxwatch collector."""
+
+    slug = "not-registered"
+
+    def __str__(self) -> str:
+        """Return the message as it is; ``KeyError`` would quote it."""
+        return str(self.args[0])

@@ -1,0 +1,240 @@
+"""The events that jaxwatch publishes: the public vocabulary of the log, of hooks and of exporters.
+
+Version ``jaxwatch.event/1``: further events and fields may be added, none is renamed or removed within a version.
+``docs/events.md`` describes every field. All of it is plain data: no array and no object of the user's can be reached.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+SCHEMA = "jaxwatch.event/1"
+
+Layer = Literal["trace", "compile", "dispatch"]
+Reason = Literal[
+    "first_call",
+    "new_function",
+    "cache_lost",
+    "shape",
+    "dtype",
+    "weak_type",
+    "sharding",
+    "placement",
+    "layout",
+    "structure",
+    "metadata",
+    "static",
+    "call_form",
+    "config",
+    "mesh",
+    "axis_env",
+    "transform",
+    "options",
+    "fast_path",
+    "unknown",
+]
+AdviceCode = Literal[
+    "pad_or_bucket",
+    "mark_static",
+    "unmark_static",
+    "make_hashable",
+    "jit_once",
+    "hoist_function",
+    "pin_dtype",
+    "commit_inputs",
+    "fix_structure",
+    "same_call_form",
+    "set_config_once",
+    "raise_cache_size",
+    "pass_as_argument",
+    "use_scan",
+    "drop_inner_jit",
+    "jit_outer",
+    "jit_inner",
+    "remove_jit",
+    "remove_callback",
+    "jit_the_block",
+    "enable_persistent_cache",
+    "donate_argument",
+    "clear_cache",
+]
+DiskResult = Literal["hit", "miss"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+
+
+class Event:
+    """Base of all events; every one is a frozen dataclass with a ``kind``."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """When and where an event came about."""
+
+    time: str  # ISO 8601, UTC, microseconds
+    pid: int
+    process_index: int | None  # jax.process_index() where jax.distributed runs
+    thread_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference between a key and the nearest earlier one."""
+
+    reason: Reason
+    path: str | None = None
+    before: str | None = None
+    after: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """One change to make to the program: a code from the closed list, and the sentence that says it."""
+
+    code: AdviceCode
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseSeconds:
+    """Seconds spent in each phase of one miss."""
+
+    trace: float = 0.0
+    lower: float = 0.0
+    backend_compile: float = 0.0  # XLA's compile, or the load from the persistent cache
+
+    @property
+    def total(self) -> float:
+        """Sum of the three phases, in seconds."""
+        return self.trace + self.lower + self.backend_compile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheMiss(Event):
+    """A call of a watched function that did not run straight from the cache.
+
+    Published once the call has returned, on the calling thread.
+    """
+
+    kind: ClassVar[str] = "cache_miss"
+    id: int  # from 1, per process
+    origin: Origin
+    function: str
+    definition: str  # file:line of the innermost user function
+    site: str  # file:line of the user's call
+    call: int  # from 1, per watched object
+    layer: Layer  # the deepest one that had to work
+    traces: int
+    lowerings: int
+    compiles: int
+    persistent_cache: DiskResult | None  # None: JAX's persistent cache is off
+    seconds: PhaseSeconds
+    reasons: tuple[Reason, ...]  # most telling first, never empty
+    changes: tuple[Change, ...]
+    compared_with: int | None  # id of the earlier miss with the nearest key
+    fingerprint: str | None
+    signature: str  # "s" + hex digest of the key, stable from run to run
+    abstract: str  # the key, readable
+    advice: tuple[Advice, ...]
+
+    @property
+    def is_recompile(self) -> bool:
+        """Whether this was avoidable in principle: not a function's first call, and not mere dispatch."""
+        return self.layer != "dispatch" and self.reasons[0] != "first_call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EagerCompile(Event):
+    """A compile outside any watched call: an eager op, or a jit that is not watched."""
+
+    kind: ClassVar[str] = "eager_compile"
+    origin: Origin
+    function: str
+    site: str
+    seconds: float
+    persistent_cache: DiskResult | None
+    count: int  # how often this site has now compiled, from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceError(Event):
+    """A watched call that raised while it was traced, lowered or compiled; no key entered a cache."""
+
+    kind: ClassVar[str] = "trace_error"
+    origin: Origin
+    function: str
+    definition: str
+    site: str
+    call: int
+    error: str  # the exception's type
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AheadOfTime(Event):
+    """``trace``, ``lower``, ``compile`` or ``eval_shape`` of a watched function: never a miss."""
+
+    kind: ClassVar[str] = "ahead_of_time"
+    origin: Origin
+    function: str
+    definition: str
+    site: str
+    seconds: float
+    signature: str | None  # None where the arguments are not at hand (``Lowered.compile``)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation(Event):
+    """A guard was broken: ``no_retraces``, a limit of ``Watch``, or the pytest plugin."""
+
+    kind: ClassVar[str] = "violation"
+    origin: Origin
+    function: str
+    action: str  # raise, warn or record
+    limit: int | None
+    miss: int | None  # id of the cache_miss; None where the call was refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(Event):
+    """Start and end of a process that writes a log."""
+
+    kind: ClassVar[str] = "run"
+    origin: Origin
+    phase: Literal["start", "end"]
+    argv: tuple[str, ...]
+    program: str
+    wall_seconds: float
+    exit_code: int | None
+    jax_version: str | None
+    process_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionStatsEvent(Event):
+    """Cumulative figures of one function; the last one in a log counts."""
+
+    kind: ClassVar[str] = "function_stats"
+    origin: Origin
+    function: str
+    definition: str
+    calls: int
+    misses: int
+    signatures: int
+    dispatch: dict[str, int] = field(default_factory=dict)  # upper bound in seconds → calls that hit the cache
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """Return ``event`` as the JSON object that the log holds: ``schema``, ``event``, then its fields."""
+    values = dataclasses.asdict(event)  # type: ignore[call-overload]  # every Event is a dataclass
+    record: dict[str, Any] = {"schema": SCHEMA, "event": event.kind}
+    if (number := values.pop("id", None)) is not None:
+        record["id"] = number
+    record |= values.pop("origin")
+    record |= values
+    if isinstance(event, CacheMiss):
+        record["seconds"] = {**record["seconds"], "total": event.seconds.total}
+    return record

@@ -1,0 +1,1 @@
+"""Outlets of events: each is a function that takes one event. Users write their own the same way."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 SUB_BITS = 4
 LOWEST_OCTAVE = 8  # below 256 ns all is one octave's dust
-OCTAVES = 30  # up to 2 ** 38 ns, 275 s; beyond, the last bucket
+OCTAVES = 34  # up to 2 ** 42 ns, 73 minutes; beyond, the last bucket
 SIZE = (OCTAVES << SUB_BITS) + 1
 
 

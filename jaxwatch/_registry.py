@@ -4,6 +4,7 @@ Watched objects are held weakly; the counts of those that died are folded into t
 ever goes down.
 """
 
+import os
 import threading
 import weakref
 from collections import Counter, OrderedDict, deque
@@ -304,3 +305,12 @@ def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool)
 
 
 REGISTRY = Registry()
+
+
+def _after_fork() -> None:
+    """In a forked child: another thread may have held the lock, and lives on only in the parent."""
+    REGISTRY.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

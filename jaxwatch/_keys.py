@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from jaxwatch import _limits
+
 Form = Literal["positional", "keyword"]
 
 
@@ -34,13 +36,20 @@ class Node:
     opaque: bool = False  # the text may be the same for auxiliary data that is not equal
 
     def __str__(self) -> str:
-        """Return the sub-tree in one line."""
-        if self.kind == "None":
-            return "None"
-        inner = ", ".join(f"{label}: {child}" for label, child in self.children[:4])
+        """Return the sub-tree in one line; what lies deep is left out, so that a large tree has a short text."""
+        return self.shown(4)
+
+    def shown(self, depth: int) -> str:
+        """Return the sub-tree in one line, down to a depth."""
+        if self.kind == "None" or not depth:
+            return self.kind if self.kind == "None" else f"{self.kind}(…)"
+        shown = [
+            f"{label}: {child.shown(depth - 1) if isinstance(child, Node) else child}"
+            for label, child in self.children[:4]
+        ]
         more = ", …" if len(self.children) > 4 else ""  # noqa: PLR2004 -- enough to recognise it by
         aux = f"{self.aux}, " if self.aux else ""
-        return f"{self.kind}({aux}{inner}{more})"
+        return f"{self.kind}({aux}{', '.join(shown)}{more})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,8 @@ class Static:
     token: str
     by_identity: bool = False  # equal only to itself
     opaque: bool = False  # tokens may be equal where the values are not
+    digest: str = ""  # of all of the text, not shortened, and the same in every process
+    redacted: bool = False  # the text tells the type alone
 
     def __str__(self) -> str:
         """Return the value's text."""
@@ -107,7 +118,8 @@ class Key:
         )
         extras = [text for text in (self.transform, self.mesh, self.axis_env) if text]
         extras += [f"{name}={text}" for name, text in self.options]
-        return f"({arguments})" + (f" under {'; '.join(extras)}" if extras else "")
+        text = f"({arguments})" + (f" under {'; '.join(extras)}" if extras else "")
+        return text if len(text) <= _limits.ABSTRACT_CHARACTERS else text[: _limits.ABSTRACT_CHARACTERS - 1] + "…"
 
     @cached_property
     def signature(self) -> str:
@@ -120,7 +132,7 @@ class Key:
 def _stable(tree: Tree) -> object:
     """Return what of a sub-tree does not depend on the process: not a static's token."""
     if isinstance(tree, Static):
-        return tree.text
+        return tree.digest or tree.text
     if isinstance(tree, Node):
         return tree.kind, tree.aux, [(label, _stable(child)) for label, child in tree.children]
     return str(tree), tree.sharding or "", tree.placement or "", tree.layout or ""

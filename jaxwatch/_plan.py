@@ -143,8 +143,8 @@ def code_of(fun: Any) -> str:
     parts = []
     for layer in layers(fun):
         code = _code(layer)
-        name = code.co_qualname if code else type(layer).__name__
-        parts.append(f"{name}@{code.co_filename}:{code.co_firstlineno}" if code else name)
+        # its hash is that of its value, and tells two lambdas of one line apart
+        parts.append(f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}" if code else type(layer).__name__)
     return " < ".join(parts)
 
 
@@ -152,10 +152,10 @@ def code_of(fun: Any) -> str:
 
 _serials = itertools.count(1)
 _known: dict[int, tuple[weakref.ref[Any], int]] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # what is allocated under it may run a finalizer that jits
 
 
-def _serial(value: Any) -> str:
+def serial(value: Any) -> str:
     """Return a text that no other object, living or dead, has; its address where it cannot be referenced weakly."""
     key = id(value)
     try:
@@ -179,8 +179,8 @@ def _forget(key: int, ref: weakref.ref[Any]) -> None:
 def identity_of(fun: Any) -> str:
     """Return a text that is equal for function objects that are equal to JAX: the same one, or equal bound methods."""
     if isinstance(fun, types.MethodType):
-        return f"{_serial(fun.__self__)}.{_serial(fun.__func__)}"
-    return _serial(fun)
+        return f"{serial(fun.__self__)}.{serial(fun.__func__)}"
+    return serial(fun)
 
 
 # ------------------------------------------------------------------ whose code it is

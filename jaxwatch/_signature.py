@@ -9,7 +9,7 @@ from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path
 
 from jaxwatch import _compat, _texts
 from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree
-from jaxwatch._plan import Plan
+from jaxwatch._plan import Plan, serial
 
 _SCALARS = (bool, int, float, complex)
 
@@ -133,28 +133,25 @@ def _aux_text(kind: type, aux: Any, *, redact: bool) -> tuple[str, bool]:
 def static_of(value: Any, *, redact: bool) -> Static:
     """Return a static argument's value as plain data; its ``__hash__`` and ``__repr__`` are called once, guarded."""
     kind = type(value)
-    text = f"<{kind.__name__}>" if redact else _texts.value_text(value)
-    if _texts.is_plain(value):
-        return Static(text, f"{kind.__name__}:{_deep_repr(value)}")
+    whole = _texts.whole_text(value)
+    text = f"<{kind.__name__}>" if redact else _texts.shortened(whole)
+    if _texts.is_plain(value):  # JAX tells 1, 1.0 and True apart, and (1,) and (1.0,) not
+        token = _texts.digest(f"{kind.__name__}:{_texts.token(value)}")
+        stable = _texts.digest(f"{kind.__name__}:{_ADDRESS_OF_NAN.sub('', _texts.token(value))}")
+        return Static(text, token, digest=stable, redacted=redact)
     by_identity = _inherited(kind, "__hash__") is object.__hash__ and _inherited(kind, "__eq__") is object.__eq__
     try:
-        token = f"{kind.__module__}.{kind.__qualname__}:{hash(value)}"
+        same = serial(value) if by_identity else hash(value)
     except Exception:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
-        token = f"{kind.__module__}.{kind.__qualname__}:?"
-    return Static(text, token, by_identity, opaque=not by_identity)
+        same = "?"
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    stable = _texts.digest(f"{name}:{whole}")
+    return Static(text, f"{name}:{same}", by_identity, opaque=not by_identity, digest=stable, redacted=redact)
 
 
 def _inherited(kind: type, name: str) -> Any:
     """Return a type's method as its instances find it."""
     return next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
-
-
-def _deep_repr(value: Any) -> str:
-    """Return the whole ``repr`` with types, so that 1, 1.0 and True differ inside tuples too."""
-    if type(value) in (tuple, frozenset):
-        parts = map(_deep_repr, value)
-        return f"{type(value).__name__}({', '.join(parts if type(value) is tuple else sorted(parts))})"
-    return f"{type(value).__name__}:{value!r}"
 
 
 def sharding_text(sharding: Any) -> str:

@@ -1,6 +1,7 @@
 """Texts of values that are the user's: short, guarded, without addresses, and never an array's content."""
 
 import functools
+import hashlib
 import re
 import types
 from typing import Any
@@ -23,15 +24,45 @@ def is_plain(value: object) -> bool:
 
 def value_text(value: Any) -> str:
     """Return a static value as text: its ``repr`` without addresses, shortened; functions by their name."""
+    return shortened(whole_text(value))
+
+
+def whole_text(value: Any) -> str:
+    """Return a static value as text that is not shortened; the same in every process, as far as its ``repr`` is."""
     kind = type(value)
-    if kind is str and len(value) > 10 * _limits.REPR_CHARACTERS:
-        value = value[: 10 * _limits.REPR_CHARACTERS]
     if issubclass(kind, types.FunctionType):
-        return shortened(f"<function {value.__qualname__}>")
+        return f"<function {value.__qualname__}>"
     if issubclass(kind, functools.partial):
-        return shortened(f"partial({value_text(value.func)}, …)")
+        return f"partial({whole_text(value.func)}, …)"
     try:
-        text = repr(value)
+        text = _plain_repr(value) if kind in (tuple, frozenset) and is_plain(value) else repr(value)
     except Exception as error:  # noqa: BLE001 -- a repr of the user's that fails must not matter
         return f"<{kind.__name__}, whose repr raises {type(error).__name__}>"
-    return shortened(_ADDRESS.sub("", text) if isinstance(text, str) else f"<{kind.__name__}>")
+    return _ADDRESS.sub("", text) if isinstance(text, str) else f"<{kind.__name__}>"
+
+
+def _plain_repr(value: Any) -> str:
+    """Return the ``repr`` of a plain value, with sets in one order: theirs depends on the process's hash seed."""
+    if type(value) is tuple:
+        return f"({', '.join(map(_plain_repr, value))}{',' if len(value) == 1 else ''})"
+    if type(value) is frozenset:
+        return f"frozenset({{{', '.join(sorted(map(_plain_repr, value)))}}})" if value else "frozenset()"
+    return repr(value)
+
+
+def token(value: Any) -> str:
+    """Return a text that is equal for plain values that are equal: 1, 1.0 and True are, one NaN and another are not."""
+    kind = type(value)
+    if kind in (tuple, frozenset):
+        parts = map(token, value)
+        return f"{kind.__name__}({', '.join(parts if kind is tuple else sorted(parts))})"
+    if kind is complex:
+        return token(value.real) if value.imag == 0 else f"{token(value.real)}+{token(value.imag)}j"
+    if kind is float and not value.is_integer():
+        return repr(value) if value == value else f"nan@{id(value):x}"  # noqa: PLR0124 -- equal to itself by identity alone
+    return f"{int(value):x}" if kind in (bool, int, float) else repr(value)
+
+
+def digest(text: str) -> str:
+    """Return a text of fixed length that stands for ``text``."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:24]

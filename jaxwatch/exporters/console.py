@@ -84,7 +84,7 @@ def _logger() -> tuple[Any, bool]:
     processors: list[Any] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
-        structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=0),
+        structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=0, sort_keys=False),
     ]
     # unconfigured, structlog prints to stdout, which is the program's
     return structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=processors), False

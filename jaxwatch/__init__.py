@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 _HOME = {
     "jit": "_core",
+    "attach": "_core",
+    "detach": "_core",
     "stats": "_core",
     "Watch": "_options",
     "FunctionStats": "_stats",
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from jaxwatch import errors as errors
     from jaxwatch import events as events
     from jaxwatch import metrics as metrics
+    from jaxwatch._core import attach as attach
+    from jaxwatch._core import detach as detach
     from jaxwatch._core import jit as jit
     from jaxwatch._core import stats as stats
     from jaxwatch._guards import no_retraces as no_retraces

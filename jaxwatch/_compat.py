@@ -5,7 +5,9 @@ Nothing else in the package touches ``jax._src``. This module imports jax; who m
 """
 
 import functools
+import inspect
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -35,6 +37,9 @@ HAS_CONTEXT_NAMES = hasattr(_config, "trace_context_names")
 
 HAS_JIT_INFO = hasattr(ORIGINAL_JIT(lambda: None), "_jit_info")
 """Static and donated arguments can be read off the jitted function. Without: as they were given to ``jaxwatch.jit``."""
+
+HAS_DECORATOR_FORM = inspect.signature(ORIGINAL_JIT).parameters["fun"].default is not inspect.Parameter.empty
+"""``jax.jit(**options)`` returns a decorator (0.8.1). Without: wrong options raise when it is applied."""
 
 HAS_LISTENER_LISTS = all(
     hasattr(_monitoring, name)
@@ -205,6 +210,32 @@ def layout(array: Any) -> str | None:
     except Exception:  # noqa: BLE001 -- deleted arrays and older versions do not say
         return None
     return None if order == tuple(range(len(order))) else f"major_to_minor={order}"
+
+
+def weakly_referable(value: Any) -> bool:
+    """Whether a weak reference to the value can be made."""
+    try:
+        weakref.ref(value)
+    except TypeError:
+        return False
+    return True
+
+
+def leaf_types(args: Any, kwargs: Any) -> tuple[str, ...]:
+    """Return the types of all leaves: the fast path has entries of their own for NumPy's arrays and JAX's."""
+    return tuple(type(leaf).__name__ for leaf in jax.tree_util.tree_leaves((args, kwargs)))
+
+
+def effects_of(jitted: Any, args: Any, kwargs: Any) -> str:
+    """Return the effects of a program that was traced before, as text; "" where it has none, or they cannot be had.
+
+    ``trace`` is a look-up then: only for a call of a key that has just returned, whose arguments it did not change.
+    """
+    try:
+        effects = jitted.trace(*args, **kwargs).jaxpr.effects
+    except Exception:  # noqa: BLE001 -- an argument that is gone, a newer JAX: not told
+        return ""
+    return ", ".join(sorted({str(effect) for effect in effects}))[:160]
 
 
 # ------------------------------------------------------------------ context

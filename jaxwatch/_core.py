@@ -1,29 +1,108 @@
-"""``jaxwatch.jit``: jax.jit, and what it returns watched. Picks the core that does so."""
+"""``jaxwatch.jit``: jax.jit, and what it returns watched. Picks the core that does so; nobody else imports the extension."""
 
 import functools
-from collections.abc import Callable
-from typing import Any, Final
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from jaxwatch import _compat, _listeners, _plan, _session, _wrap
+from jaxwatch import _compat, _hook, _listeners, _plan, _session, _wrap
 from jaxwatch._guards import subject_of
 from jaxwatch._options import Watch, checked_watch, switched_off
 from jaxwatch._registry import REGISTRY
 from jaxwatch._stats import FunctionStats
-
-CORE_NAME: Final = "python"  # the native core comes later
-
-
-class _Missing:
-    """Stands for a function that is not given yet."""
-
-    def __repr__(self) -> str:
-        return "<function>"
+from jaxwatch.errors import BadOptionError, NoNativeCoreError
 
 
-_MISSING: Any = _Missing()
+class Core(NamedTuple):
+    """The core in use, and why it is that one."""
+
+    name: str  # native or python
+    reason: str
+    hooks: _hook.Hooks | None  # of the native core
 
 
-def jit(fun: Callable[..., Any] = _MISSING, /, *, watch: Watch | None = None, **options: Any) -> Any:
+def pick(environ: Mapping[str, str] = os.environ) -> Core:
+    """Return the native core where it is built and fits this JAX, else the Python twin.
+
+    ``JAXWATCH_CORE=python`` asks for the twin, ``JAXWATCH_CORE=native`` fails where the native core cannot be used.
+
+    Raises:
+        NoNativeCoreError: It was asked for and cannot be used.
+        BadOptionError: ``JAXWATCH_CORE`` has another value.
+    """
+    wanted = environ.get("JAXWATCH_CORE", "")
+    if wanted not in ("", "native", "python"):
+        raise BadOptionError(f"JAXWATCH_CORE={wanted!r} is no core.", "Give native or python, or leave it unset.")
+    if wanted == "python":
+        return Core("python", "JAXWATCH_CORE=python asks for it", None)
+    try:
+        hooks = _hook.Hooks(importlib.import_module("jaxwatch._native.core"))
+    except ImportError as error:
+        reason = f"the native core was not built: {error}"
+    except Exception as error:  # noqa: BLE001 -- whatever does not fit, the twin works
+        reason = f"the native core does not fit this JAX: {error}"
+    else:
+        seen = "departures from the fast path are seen" if hooks.exact else "departures from the fast path are not seen"
+        return Core("native", seen, hooks)
+    if wanted == "native":
+        raise NoNativeCoreError(f"{reason}.", "Unset JAXWATCH_CORE, or install jaxwatch with a C compiler.")
+    return Core("python", reason, None)
+
+
+CORE = pick()
+
+
+# ------------------------------------------------------------------ jit
+
+
+def _adopt(jitted: Any, fun: Any, watch: Watch | None, options: Mapping[str, Any]) -> Any:
+    """Return what ``jax.jit`` returned watched; without a function, the decorator that does so."""
+    chosen = checked_watch(watch)
+    if jitted is None:
+        return _decorator(options, lambda later, function, _watch, _options: _adopt(later, function, chosen, options))
+    if not chosen.enabled or switched_off() or type(jitted) is not _compat.PJIT_TYPE:
+        return jitted
+    try:
+        _listeners.ensure()
+        if CORE.hooks is None:
+            return _wrap.watch(jitted, fun, chosen, options)
+        return CORE.hooks.watch(jitted, fun, chosen, options)
+    except Exception:  # noqa: BLE001 -- a function that we cannot read is still jitted
+        REGISTRY.count_dropped("event")
+        return jitted
+
+
+def _adopt_installed(jitted: Any, fun: Any, watch: Any, options: Mapping[str, Any]) -> Any:
+    """As ``_adopt``, under ``install``: functions whose code lies in jax itself are left alone, and watch= is unknown."""
+    if watch is not None:
+        return _compat.ORIGINAL_JIT(fun, watch=watch, **options)  # JAX's own error
+    if jitted is None:
+        return _decorator(options, lambda later, function, _watch, _options: _adopt_installed(later, function, None, options))
+    return jitted if _plan.in_jax(fun) else _adopt(jitted, fun, None, options)
+
+
+def _decorator(options: Mapping[str, Any], adopt: Callable[..., Any]) -> Any:
+    """Return what ``jit(**options)`` is: wrong options raise now, as with JAX."""
+    if _compat.HAS_DECORATOR_FORM:
+        return _jit_of(_compat.ORIGINAL_JIT(**options), adopt)
+    return _jit_of(functools.partial(_compat.ORIGINAL_JIT, **options), adopt)
+
+
+def _jit_of(original: Callable[..., Any], adopt: Callable[[Any, Any, Any, Any], Any]) -> Any:
+    """Return ``original``, with what it returns handed to ``adopt``; by the native core without a Python frame."""
+    if CORE.hooks is not None:
+        return CORE.hooks.native.Jit(original, adopt)
+
+    def jit(*args: Any, watch: Any = None, **options: Any) -> Any:
+        if not args:
+            return adopt(None, None, watch, options)
+        return adopt(original(*args, **options), args[0], watch, options)
+
+    return jit
+
+
+def _signature_of_jit(fun: Callable[..., Any] = ..., /, *, watch: Watch | None = None, **options: Any) -> Any:  # type: ignore[assignment]  # never called
     """Jit ``fun`` as ``jax.jit`` does, and watch it.
 
     Args:
@@ -32,37 +111,68 @@ def jit(fun: Callable[..., Any] = _MISSING, /, *, watch: Watch | None = None, **
         options: All that ``jax.jit`` of the installed version takes, with its meaning and its errors.
 
     Returns:
-        The jitted function; it behaves as JAX's own does.
+        The jitted function; with the native core it is JAX's own object.
 
     Raises:
         BadWatchError: ``watch`` is no ``Watch``.
     """
+    raise NotImplementedError
+
+
+def _named(made: Any, like: Callable[..., Any]) -> Any:
+    functools.update_wrapper(made, like)
+    return made
+
+
+jit = _named(_jit_of(_compat.ORIGINAL_JIT, _adopt), _signature_of_jit)
+jit.__name__ = jit.__qualname__ = "jit"
+
+
+def installed_jit() -> Any:
+    """Return what ``install`` puts in place of ``jax.jit``."""
+    made = _named(_jit_of(_compat.ORIGINAL_JIT, _adopt_installed), _compat.ORIGINAL_JIT)
+    made.__jaxwatch__ = True  # how uninstall knows it
+    return made
+
+
+# ------------------------------------------------------------------ functions that were jitted elsewhere
+
+
+def attach(function: Any, *, watch: Watch | None = None) -> Any:
+    """Begin to watch a function that was jitted before, elsewhere, by a library, in place; return it.
+
+    What is watched already stays as it is. Needs the native core.
+
+    Raises:
+        BadOptionError: It is not what ``jax.jit`` returned.
+        BadWatchError: ``watch`` is no ``Watch``.
+        NoNativeCoreError: Only the Python twin is there, which cannot watch in place.
+    """
     chosen = checked_watch(watch)
-    if fun is _MISSING:
-        return lambda later: jit(later, watch=watch, **options)
-    jitted = _compat.ORIGINAL_JIT(fun, **options)
-    if not chosen.enabled or switched_off() or type(jitted) is not _compat.PJIT_TYPE:
-        return jitted
-    try:
-        return _wrap.watch(jitted, fun, chosen, options)
-    except Exception:  # noqa: BLE001 -- a function that we cannot read is still jitted
-        REGISTRY.count_dropped("event")
-        return jitted
+    fun = _hook.wrapped_function(function)
+    if REGISTRY.find(function) is not None or switched_off():
+        return function
+    if CORE.hooks is None:
+        raise NoNativeCoreError(f"attach works in place, with the native core alone; {CORE.reason}.", "Use jaxwatch.jit.")
+    _listeners.ensure()
+    CORE.hooks.attach(function, fun, chosen)
+    return function
 
 
-def installed_jit() -> Callable[..., Any]:
-    """Return what ``install`` puts in place of ``jax.jit``: it leaves alone functions whose code lies in jax itself."""
+def detach(function: Any) -> Any:
+    """Stop watching a function; return JAX's own: the same object with the native core, the one behind it otherwise.
 
-    @functools.wraps(_compat.ORIGINAL_JIT)
-    def installed(fun: Callable[..., Any] = _MISSING, /, **options: Any) -> Any:
-        if fun is _MISSING:
-            return lambda later: installed(later, **options)
-        if _plan.in_jax(fun):
-            return _compat.ORIGINAL_JIT(fun, **options)
-        return jit(fun, **options)
+    Its counts stay in the metrics.
 
-    installed.__jaxwatch__ = True  # type: ignore[attr-defined]  # how uninstall knows it
-    return installed
+    Raises:
+        NotWatchedError: It is not watched.
+    """
+    subject_of(function)
+    if CORE.hooks is not None:
+        CORE.hooks.detach(function)
+        return function
+    REGISTRY.remove(function)
+    return function._inner  # noqa: SLF001 -- the twin's
 
 
 def stats(function: Any) -> FunctionStats:

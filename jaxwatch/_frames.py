@@ -1,7 +1,7 @@
 """The active calls of each thread, and the phases of JAX that are open on it."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from jaxwatch._registry import Subject
@@ -28,13 +28,9 @@ class Frame:
         "seen",
         "subject",
         "traces",
-        "up",
     )
 
-    def __init__(
-        self, up: "Frame | None", subject: Subject, call: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> None:
-        self.up = up
+    def __init__(self, subject: Subject, call: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.subject = subject
         self.call = call
         self.args = args
@@ -71,9 +67,20 @@ class Thread(threading.local):
     """What is going on on this thread."""
 
     def __init__(self) -> None:
-        self.top: Frame | None = None
+        self.top: Frame | None = None  # the Python twin's innermost active call
         self.open: list[OpenPhase] = []
         self.pending: dict[str, float] = {}  # name → seconds of trace and lowering that no compile has followed yet
 
 
 THREAD = Thread()
+
+
+def twins_frame() -> Frame | None:
+    """Return the Python twin's innermost active call of this thread."""
+    return THREAD.top
+
+
+class Active:
+    """Which function tells the innermost active call of this thread: the twin's, or the native core's."""
+
+    frame: Callable[[], Frame | None] = staticmethod(twins_frame)

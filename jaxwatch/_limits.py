@@ -2,6 +2,8 @@
 
 # Keys kept of one function object to compare with. At the bound the oldest but the first goes, counted as dropped "key"
 KEYS_PER_FUNCTION = 256
+# Signatures of a function whose failed trace is remembered. At the bound none is added.
+FAILED_SIGNATURES = 64
 # Leaves in all the keys kept of one function object: what they weigh. At the bound as above.
 LEAVES_PER_FUNCTION = 50_000
 # Function objects of one definition whose keys are kept. At the bound the oldest goes; counted as dropped "key".

@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import Literal
 
-from jaxwatch import _advisor, _guards, _options
+from jaxwatch import _advisor, _guards, _limits, _options
 from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, Phase
 from jaxwatch._history import HISTORY, Explanation, Remembered
@@ -19,8 +19,10 @@ from jaxwatch._signature import key_of
 from jaxwatch._words import changes_text
 from jaxwatch.errors import JaxwatchWarning, RetraceError
 from jaxwatch.events import (
+    Advice,
     AheadOfTime,
     CacheMiss,
+    Change,
     DiskResult,
     EagerCompile,
     Layer,
@@ -208,9 +210,39 @@ def _violated(subject: Subject, entry: _guards.Broken, miss: CacheMiss | None) -
     )
 
 
+def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...]) -> None:
+    """Tell, once for a function, that its calls do not stay on JAX's fast path."""
+    subject = frame.subject
+    miss = CacheMiss(
+        id=next(IDS.numbers),
+        origin=origin(),
+        function=subject.name,
+        definition=subject.definition,
+        site=user_site(4).text,
+        call=frame.call,
+        layer="dispatch",
+        traces=0,
+        lowerings=0,
+        compiles=0,
+        persistent_cache=None,
+        seconds=PhaseSeconds(),
+        reasons=(change.reason,),
+        changes=(change,),
+        compared_with=None,
+        fingerprint=None,
+        signature=key.signature,
+        abstract=key.abstract,
+        advice=advice,
+    )
+    REGISTRY.count_miss(subject, miss, time.time())
+    HUB.publish(miss)
+
+
 def failed(frame: Frame, error: BaseException) -> None:
     """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
     close(frame)
+    if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
+        frame.subject.failed.add(frame.key.signature)
     if frame.refusal is not None or _around(frame):
         return
     try:

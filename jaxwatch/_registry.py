@@ -8,11 +8,11 @@ import os
 import threading
 import weakref
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxwatch import _limits
-from jaxwatch._histogram import SIZE, as_counts, upper_seconds
+from jaxwatch._histogram import Cell, as_seconds, upper_seconds
 from jaxwatch._histogram import bucket as bucket_of
 from jaxwatch._options import Watch
 from jaxwatch._stats import FunctionStats, ProcessStats, SiteStats
@@ -23,19 +23,14 @@ _OVERFLOW = (OTHER, "<other>")
 
 
 class Counters:
-    """The figures of one watched object. ``calls`` and ``dispatch`` are written by the hot path without a lock.
-
-    Each is one bytecode's worth of read and write with no call between, which the interpreter lock keeps whole;
-    ``tests/test_wrap.py`` counts with threads.
-    """
+    """The figures of one watched object; the hot path writes its ``cell`` alone, the slow path the rest."""
 
     __slots__ = (
         "abstracts",
         "by_cause",
         "by_signature",
-        "calls",
+        "cell",
         "compiles",
-        "dispatch",
         "errors",
         "last_miss",
         "lowerings",
@@ -45,9 +40,8 @@ class Counters:
         "violations",
     )
 
-    def __init__(self) -> None:
-        self.calls = 0
-        self.dispatch: list[int] = [0] * SIZE
+    def __init__(self, cell: Any = None) -> None:
+        self.cell: Any = Cell() if cell is None else cell  # or the native core's
         self.traces = self.lowerings = self.compiles = self.errors = 0
         self.phases = [0.0, 0.0, 0.0]
         self.by_cause: Counter[tuple[Layer, Reason]] = Counter()
@@ -59,15 +53,17 @@ class Counters:
 
     def add_miss(self, miss: CacheMiss, unix_seconds: float) -> bool:
         """Count a miss; return False where its signature had to be folded into "other"."""
+        self.last_miss = max(self.last_miss, unix_seconds)
+        self.by_cause[miss.layer, miss.reasons[0]] += 1
+        if miss.layer == "dispatch":
+            return True
         self.traces += miss.traces
         self.lowerings += miss.lowerings
         self.compiles += miss.compiles
         self.phases[0] += miss.seconds.trace
         self.phases[1] += miss.seconds.lower
         self.phases[2] += miss.seconds.backend_compile
-        self.by_cause[miss.layer, miss.reasons[0]] += 1
         self.miss_seconds[upper_seconds(bucket_of(int(miss.seconds.total * 1e9)))] += 1
-        self.last_miss = max(self.last_miss, unix_seconds)
         known = miss.signature in self.by_signature or len(self.by_signature) < _limits.SIGNATURES_PER_FUNCTION
         self.by_signature[miss.signature if known else OTHER] += 1
         if known:
@@ -76,8 +72,9 @@ class Counters:
 
     def fold(self, other: "Counters") -> None:
         """Add the figures of ``other`` to these."""
-        self.calls += other.calls
-        self.dispatch = [a + b for a, b in zip(self.dispatch, other.dispatch, strict=True)]
+        self.cell.calls += other.cell.calls
+        for index, count in other.cell.counts().items():
+            self.cell.dispatch[index] += count
         self.traces += other.traces
         self.lowerings += other.lowerings
         self.compiles += other.compiles
@@ -97,10 +94,10 @@ class Counters:
 class Subject:
     """What the engine knows of one watched object: plain data, its counters, and how its arguments are to be read."""
 
-    __slots__ = ("__weakref__", "counters", "definition", "event_name", "in_library", "name", "plan", "watch")
+    __slots__ = ("__weakref__", "counters", "definition", "departures", "event_name", "failed", "in_library", "jitted", "name", "plan", "watch")
 
     def __init__(  # noqa: PLR0913 -- by keyword, each a field
-        self, *, name: str, definition: str, event_name: str, in_library: bool, watch: Watch, plan: Any
+        self, *, name: str, definition: str, event_name: str, in_library: bool, watch: Watch, plan: Any, cell: Any = None
     ) -> None:
         self.name = name
         self.definition = definition
@@ -108,7 +105,14 @@ class Subject:
         self.in_library = in_library
         self.watch = watch
         self.plan = plan  # a _plan.Plan; the registry only keeps it
-        self.counters = Counters()
+        self.counters = Counters(cell)
+        self.departures: dict[Any, int] | None = {}  # from the fast path, by key; None: told, or not looked at any more
+        self.failed: set[str] = set()  # signatures of which a call raised while it was traced; bounded
+        self.jitted: Callable[[], Any] = _nothing  # the jitted function, while it lives
+
+
+def _nothing() -> None:
+    return None
 
 
 class _Definition:
@@ -118,8 +122,11 @@ class _Definition:
         self.name, self.definition, self.in_library = subject.name, subject.definition, subject.in_library
         self.live: dict[int, Counters] = {}
         self.dead = Counters()
+        self.buried = False  # whether any of its objects died
 
     def totals(self) -> Counters:
+        if len(self.live) == 1 and not self.buried:
+            return next(iter(self.live.values()))  # the usual case, at a fraction of the price
         total = Counters()
         for counters in (self.dead, *self.live.values()):
             total.fold(counters)
@@ -155,6 +162,7 @@ class Registry:
             self._bury()
             self._subjects[key] = weakref.ref(watched, died), subject
             self._definition(place, subject).live[key] = subject.counters
+        subject.jitted = weakref.ref(watched)
 
     def _definition(self, place: tuple[str, str], subject: Subject) -> _Definition:
         if place not in self._definitions and len(self._definitions) >= _limits.DEFINITIONS:
@@ -175,6 +183,16 @@ class Registry:
             del self._subjects[key]
             definition = self._definitions.get(place) or self._definitions[_OVERFLOW]
             definition.dead.fold(definition.live.pop(key))
+            definition.buried = True
+
+    def remove(self, watched: object) -> None:
+        """Forget a watched object that lives on; its counts stay."""
+        with self.lock:
+            self._bury()
+            kept = self._subjects.get(id(watched))
+            if kept is not None and kept[0]() is watched:
+                self._dead.append((id(watched), (kept[1].name, kept[1].definition), kept[0]))
+                self._bury()
 
     def find(self, watched: object) -> Subject | None:
         """Return the subject of a watched object, also through bound methods; None for anything else."""
@@ -275,7 +293,8 @@ class Registry:
             self.lock = lock
             for ref, subject in kept:
                 if (watched := ref()) is not None:
-                    subject.counters = Counters()
+                    subject.counters.cell.reset()
+                    subject.counters = Counters(subject.counters.cell)
                     self.add(watched, subject)
 
 
@@ -285,7 +304,7 @@ def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool)
     return FunctionStats(
         function=name,
         definition=definition,
-        calls=counters.calls,
+        calls=counters.cell.calls,
         misses=sum(by_cause.values()),
         traces=counters.traces,
         lowerings=counters.lowerings,
@@ -293,7 +312,7 @@ def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool)
         trace_errors=counters.errors,
         signatures=len(counters.by_signature),
         seconds=PhaseSeconds(trace=trace, lower=lower, backend_compile=compiled),
-        dispatch=as_counts(list(counters.dispatch)),
+        dispatch=as_seconds(counters.cell.counts()),
         misses_by_cause=by_cause,
         misses_by_signature=dict(counters.by_signature),
         abstracts=dict(counters.abstracts),

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from time import perf_counter_ns
 from typing import Any
 
-from jaxwatch import _compat, _listeners, _misses, _plan
+from jaxwatch import _compat, _listeners, _misses
 from jaxwatch._frames import THREAD, Frame
-from jaxwatch._histogram import bucket
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY, Subject
+from jaxwatch._subject import make_subject
 
 _SLOW_NANOSECONDS = 1_000_000  # a call so slow is worth a look whether the listeners are still there
 
@@ -45,11 +45,11 @@ class Watched:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the jitted function."""
         subject: Subject = self._subject
-        counters = subject.counters
-        counters.calls = call = counters.calls + 1
+        cell = subject.counters.cell
+        cell.calls = call = cell.calls + 1
         thread = THREAD
         up = thread.top
-        thread.top = frame = Frame(up, subject, call, args, kwargs)
+        thread.top = frame = Frame(subject, call, args, kwargs)
         started = perf_counter_ns()
         try:
             result = self._inner(*args, **kwargs)
@@ -66,8 +66,7 @@ class Watched:
         if frame.seen:
             _misses.finish(frame)
         elif not thread.open:  # inside an outer trace it is no dispatch
-            index = bucket(nanoseconds)
-            counters.dispatch[index] += 1
+            cell.add(nanoseconds)
             if nanoseconds > _SLOW_NANOSECONDS:
                 _listeners.ensure()
         return result
@@ -77,7 +76,7 @@ class Watched:
     def _ahead(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         thread = THREAD
         up = thread.top
-        thread.top = frame = Frame(up, self._subject, 0, args, kwargs)
+        thread.top = frame = Frame(self._subject, 0, args, kwargs)
         frame.aot = True
         try:
             return getattr(self._inner, name)(*args, **kwargs)
@@ -150,16 +149,7 @@ def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> W
         chosen: How it is to be watched.
         options: The keywords that were given to ``jax.jit``.
     """
-    definition = _plan.definition_of(fun)
-    subject = Subject(
-        name=chosen.name or _plan.function_name(fun),
-        definition=definition,
-        event_name=_compat.event_name(fun),
-        in_library=_plan.in_library(definition),
-        watch=chosen,
-        plan=_plan.make_plan(fun, jitted, options),
-    )
-    _listeners.ensure()
+    subject = make_subject(jitted, fun, chosen, options)
     watched = Watched(jitted, subject)
     REGISTRY.add(watched, subject)
     return watched

@@ -52,6 +52,12 @@ class LogUnreadableError(JaxwatchError, OSError):
     slug = "log-unreadable"
 
 
+class NoNativeCoreError(JaxwatchError, ImportError):
+    """``JAXWATCH_CORE=native`` asks for the native core, and it is not there or does not fit this JAX."""
+
+    slug = "no-native-core"
+
+
 class PortTakenError(JaxwatchError, OSError):
     """The port for the metrics is in use, or may not be bound."""
 

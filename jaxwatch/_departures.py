@@ -1,0 +1,62 @@
+"""Calls that leave JAX's C++ fast path though nothing is traced or compiled: which never get onto it, and why.
+
+A call that leaves it once is nothing to tell: another kind of array in the same place has an entry of its own. One that
+leaves it again and again with the same key is told, once for each function.
+"""
+
+from typing import Any
+
+from jaxwatch import _compat, _misses
+from jaxwatch._frames import THREAD, Frame
+from jaxwatch._keys import Key
+from jaxwatch._registry import REGISTRY
+from jaxwatch._signature import key_of
+from jaxwatch.events import Advice, Change
+
+_TOLD_AT = 3  # departures of one key
+_KEYS = 64  # different keys that are looked at; a function with more is left in peace
+
+
+def left(frame: Frame, nanoseconds: int) -> None:
+    """Take a call that left the fast path and in which JAX neither traced nor compiled its function."""
+    if THREAD.open:  # inside a trace every call does
+        return
+    subject = frame.subject
+    subject.counters.cell.add(nanoseconds)
+    departures = subject.departures
+    if departures is None:
+        return
+    try:
+        _note(frame, departures)
+    except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
+        subject.departures = None
+        REGISTRY.count_dropped("event")
+
+
+def _note(frame: Frame, departures: dict[Any, int]) -> None:
+    subject = frame.subject
+    key = key_of(subject.plan, frame.args, frame.kwargs)
+    if key.transform:  # under grad or vmap every call does
+        return
+    kind = key.signature, _compat.leaf_types(frame.args, frame.kwargs)
+    departures[kind] = departures.get(kind, 0) + 1
+    if departures[kind] == _TOLD_AT:
+        subject.departures = None
+        change, advice = _cause(frame, key)
+        _misses.never_fast(frame, key, change, advice)
+    elif len(departures) >= _KEYS:
+        subject.departures = None
+
+
+def _cause(frame: Frame, key: Key) -> tuple[Change, tuple[Advice, ...]]:
+    name = frame.subject.name
+    effects = _compat.effects_of(frame.subject.jitted(), frame.args, frame.kwargs)
+    if effects:
+        note = f"its program has effects ({effects}): each call goes through Python"
+        text = f"Take the callback or print out of {name}, or keep it to a debugging build of the function."
+        return Change(reason="fast_path", note=note), (Advice(code="remove_callback", text=text),)
+    if key.signature in frame.subject.failed:
+        note = "an earlier call raised while it was traced: JAX keeps such a key off the fast path"
+        text = f"Call {name}.clear_cache() once, after the call that failed."
+        return Change(reason="fast_path", note=note), (Advice(code="clear_cache", text=text),)
+    return Change(reason="fast_path", note="each call of this key goes through Python; why cannot be shown"), ()

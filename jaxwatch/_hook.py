@@ -1,0 +1,108 @@
+"""The native core's other half: which function is hooked how, and what its slow path calls."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxwatch import _compat, _departures, _frames, _misses
+from jaxwatch._options import Watch
+from jaxwatch._registry import REGISTRY
+from jaxwatch._subject import make_subject
+from jaxwatch.errors import BadOptionError
+
+
+class ProbeFailedError(Exception):
+    """Something that the native core rests on does not hold on this JAX; never seen by users."""
+
+
+class Hooks:
+    """Watches functions by the native core ``native`` (the extension module).
+
+    Raises:
+        ProbeFailedError: The core cannot be used here.
+    """
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        native.setup(_compat.PJIT_TYPE, _frames.Frame, _misses.finish, _refused, _departures.left)
+        self.exact = self._probe()
+        _frames.Active.frame = staticmethod(native.current)
+
+    def watch(self, jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> Any:
+        """Return a jitted function watched: set up anew, with its departures from the fast path seen, and hooked."""
+        cell = self.native.Cell()
+        watched = self._seen_through(jitted, fun, cell)
+        self._hook(watched, fun, chosen, options, cell)
+        return watched
+
+    def attach(self, jitted: Any, fun: Any, chosen: Watch) -> None:
+        """Begin to watch a jitted function in place; departures from the fast path are not seen."""
+        self._hook(jitted, fun, chosen, {}, self.native.Cell())
+
+    def detach(self, jitted: Any) -> bool:
+        """Stop watching a function; return whether it was watched."""
+        REGISTRY.remove(jitted)
+        return bool(self.native.unhook(jitted))
+
+    def _hook(self, jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any], cell: Any) -> None:
+        subject = make_subject(jitted, fun, chosen, options, cell)
+        self.native.hook(jitted, cell, subject)
+        REGISTRY.add(jitted, subject)
+
+    def _seen_through(self, jitted: Any, fun: Any, cell: Any) -> Any:
+        """Return the function with its cache misses seen, or as it is where that cannot be had."""
+        # Without weak references __setstate__ raises, and its half-made object crashes when it is freed.
+        if not self.exact or not _compat.weakly_referable(fun):
+            return jitted
+        try:
+            return self.native.exact(jitted, cell)
+        except Exception:  # noqa: BLE001 -- another kind of state than expected: hooked all the same
+            return jitted
+
+    def _probe(self) -> bool:
+        """Try the hook on a throw-away function, without a backend; return whether departures can be seen.
+
+        The call fails for want of an argument, after JAX's fast path and before any array is made.
+        """
+        native, exact = self.native, True
+        cell = native.Cell()
+        jitted = _compat.ORIGINAL_JIT(_throw_away)
+        try:
+            function = native.exact(jitted, cell)
+        except Exception:  # noqa: BLE001 -- not on this JAX
+            function, exact = jitted, False
+        native.hook(function, cell, None)
+        try:
+            function()
+        except TypeError:
+            pass
+        else:
+            raise ProbeFailedError("a call without its argument did not fail")
+        if cell.calls != 1 or not native.is_hooked(function) or not native.unhook(function):
+            raise ProbeFailedError("a hooked call was not seen")
+        if type(function) is not _compat.PJIT_TYPE or function.__wrapped__ is not _throw_away:
+            raise ProbeFailedError("a hooked function is not what it was")
+        return exact and cell.left == 1
+
+
+def _throw_away(x: Any) -> Any:
+    return x
+
+
+def _refused(frame: _frames.Frame, error: BaseException) -> bool:
+    """Tell of a call that failed; return whether the error is our own refusal, whose frames nobody wants to see."""
+    _misses.failed(frame, error)
+    return error is frame.refusal
+
+
+def wrapped_function(jitted: Any) -> Any:
+    """Return the user's function of a jitted one.
+
+    Raises:
+        BadOptionError: It is no jitted function.
+    """
+    if type(jitted) is not _compat.PJIT_TYPE or (fun := _compat.function_of(jitted)) is None:
+        problem = f"attach({getattr(jitted, '__name__', jitted)!r}) was given a {type(jitted).__name__}."
+        raise BadOptionError(problem, "Give what jax.jit returned.")
+    return fun
+
+

@@ -1,0 +1,1 @@
+"""The native hot path; ``_core`` alone decides whether it is used."""

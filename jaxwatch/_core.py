@@ -1,6 +1,7 @@
 """``jaxwatch.jit``: jax.jit, and what it returns watched. Picks the core that does so."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ def jit(fun: Callable[..., Any] = _MISSING, /, *, watch: Watch | None = None, **
     """
     chosen = checked_watch(watch)
     if fun is _MISSING:
+        _check(options)
         return lambda later: jit(later, watch=watch, **options)
     jitted = _compat.ORIGINAL_JIT(fun, **options)
     if not chosen.enabled or switched_off() or type(jitted) is not _compat.PJIT_TYPE:
@@ -50,12 +52,19 @@ def jit(fun: Callable[..., Any] = _MISSING, /, *, watch: Watch | None = None, **
         return jitted
 
 
+def _check(options: dict[str, Any]) -> None:
+    """Let JAX refuse what it refuses where ``jit`` is called without a function; before 0.8.1 it never could be."""
+    if inspect.signature(_compat.ORIGINAL_JIT).parameters["fun"].default is not inspect.Parameter.empty:
+        _compat.ORIGINAL_JIT(**options)
+
+
 def installed_jit() -> Callable[..., Any]:
     """Return what ``install`` puts in place of ``jax.jit``: it leaves alone functions whose code lies in jax itself."""
 
     @functools.wraps(_compat.ORIGINAL_JIT)
     def installed(fun: Callable[..., Any] = _MISSING, /, **options: Any) -> Any:
         if fun is _MISSING:
+            _check(options)
             return lambda later: installed(later, **options)
         if _plan.in_jax(fun):
             return _compat.ORIGINAL_JIT(fun, **options)

@@ -126,7 +126,7 @@ def _head(report: Report, columns: int) -> Iterator[Line]:
 
 
 def _table(report: Report, page: _Page) -> Iterator[Line]:
-    rows = [row for row in report.functions if row.calls or row.misses or row.seconds]
+    rows = [row for row in report.functions if row.misses or row.seconds or row.dispatch]  # else only ever inlined
     shown = rows if page.everything else rows[:_ROWS]
     cells = [_cells(row, rows, page.folder) for row in shown]
     if report.eager_count:

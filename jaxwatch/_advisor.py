@@ -47,17 +47,22 @@ def _shape(_function: str, changes: list[Change], keys: Sequence[Key]) -> tuple[
         rows = f"{max(sizes)} rows" if axis == 0 else f"length {max(sizes)} along axis {axis}"
         return "pad_or_bucket", f"Pad {names} to {rows} and mask, or drop the remainder."
     step = bucket_step(sizes)
-    rounded = len({-(-size // step) for size in sizes})
+    rounded = _buckets(sizes, step)
     kept = f"{rounded} signature{'s' if rounded > 1 else ''} in place of {len(sizes)}"
     return "pad_or_bucket", f"Pad {names} along axis {axis} to a multiple of {step} and mask: {kept}."
 
 
 def bucket_step(sizes: Iterable[int]) -> int:
-    """Return the smallest power of two, from 8, whose multiples cover ``sizes`` with at most 3 sizes."""
+    """Return the smallest power of two, from 8, whose multiples cover ``sizes`` with at most 3, and fewer than they are."""
     wanted, step = set(sizes), 8
-    while len({-(-size // step) for size in wanted}) > 3:  # noqa: PLR2004 -- few enough to compile, see docstring
+    most = min(3, max(len(wanted) - 1, 1))  # few enough to compile
+    while _buckets(wanted, step) > most and step < max(wanted):
         step *= 2
     return step
+
+
+def _buckets(sizes: Iterable[int], step: int) -> int:
+    return len({-(-size // step) for size in sizes})
 
 
 def _varying(path: str, keys: Sequence[Key]) -> tuple[int, list[int]] | None:

@@ -7,6 +7,7 @@ Nothing else in the package touches ``jax._src``. This module imports jax; who m
 import functools
 import inspect
 import os
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -131,7 +132,7 @@ def _given_options(given: Mapping[str, Any]) -> JitOptions:
     return JitOptions(
         (nums,) if isinstance(nums, int) else tuple(nums or ()),
         (names,) if isinstance(names, str) else tuple(names or ()),
-        tuple((name, str(value)) for name, value in sorted(given.items()) if value not in (None, False)),
+        tuple((name, str(value)) for name, value in sorted(given.items()) if value is not None and value is not False),
     )
 
 
@@ -353,11 +354,24 @@ def register_missing(
     )
     missing = []
     for kind, listener, register in kinds:
-        if HAS_LISTENER_LISTS and listener in getattr(_monitoring, f"get_{kind}_listeners")():
+        if _is_registered(kind, listener):
             continue
-        register(listener)
-        missing.append(kind)
+        with _registering:
+            if not _is_registered(kind, listener):  # another thread may have come first
+                register(listener)
+                _once.add((kind, listener))
+                missing.append(kind)
     return missing
+
+
+_registering = threading.RLock()
+_once: set[tuple[str, Callable[..., None]]] = set()  # what was ever registered, for a JAX that cannot say what is
+
+
+def _is_registered(kind: str, listener: Callable[..., None]) -> bool:
+    if not HAS_LISTENER_LISTS:
+        return (kind, listener) in _once
+    return listener in getattr(_monitoring, f"get_{kind}_listeners")()
 
 
 def unregister(event: Callable[..., None], duration: Callable[..., None], scalar: Callable[..., None]) -> None:
@@ -370,3 +384,4 @@ def unregister(event: Callable[..., None], duration: Callable[..., None], scalar
         listeners = getattr(_monitoring, name, [])
         if listener in listeners:
             listeners.remove(listener)
+    _once.clear()

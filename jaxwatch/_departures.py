@@ -7,7 +7,7 @@ leaves it again and again with the same key is told, once for each function.
 from typing import Any
 
 from jaxwatch import _compat, _misses
-from jaxwatch._frames import THREAD, Frame
+from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._keys import Key
 from jaxwatch._registry import REGISTRY
 from jaxwatch._signature import key_of
@@ -19,7 +19,7 @@ _KEYS = 64  # different keys that are looked at; a function with more is left in
 
 def left(frame: Frame, nanoseconds: int) -> None:
     """Take a call that left the fast path and in which JAX neither traced nor compiled its function."""
-    if THREAD.open:  # inside a trace every call does
+    if THREAD.open and under_way():  # inside a trace every call does
         return
     subject = frame.subject
     subject.counters.cell.add(nanoseconds)

@@ -1,5 +1,6 @@
 """What differs between two keys. Pure: plain data in, plain data out; nothing is claimed that the keys do not show."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -35,7 +36,15 @@ _RANK = {reason: rank for rank, reason in enumerate(ORDER)}
 
 
 def compare(before: Key, after: Key) -> tuple[Change, ...]:
-    """Return all that differs from ``before`` to ``after``, most telling first; empty where nothing is seen to."""
+    """Return what differs from ``before`` to ``after``, most telling first; empty where nothing is seen to.
+
+    Of many differences some are named, at least one for each reason, and the last one's note says how many more.
+    """
+    return _with_limit(differences(before, after))
+
+
+def differences(before: Key, after: Key) -> tuple[Change, ...]:
+    """Return all that differs from ``before`` to ``after``, most telling first, however much it is."""
     found = [
         *_named("options", before.options, after.options),
         *_named("config", before.config, after.config),
@@ -46,7 +55,7 @@ def compare(before: Key, after: Key) -> tuple[Change, ...]:
     ]
     if not found:
         found = [change for a, b in _common(before, after) for change in _hidden(b.name, a.tree, b.tree)]
-    return _with_limit(sorted(found, key=lambda change: _RANK[change.reason]))
+    return tuple(sorted(found, key=lambda change: _RANK[change.reason]))
 
 
 def reasons_of(changes: Iterable[Change]) -> tuple[Reason, ...]:
@@ -63,12 +72,12 @@ def nearest(keys: Sequence[Key], key: Key) -> tuple[int, tuple[Change, ...]] | N
     """Return the index of the key that differs least, the earliest of several, and what differs; None of none."""
     best: tuple[tuple[int, int], int, tuple[Change, ...]] | None = None
     for index, earlier in enumerate(keys):
-        changes = compare(earlier, key)
+        changes = differences(earlier, key)
         if best is None or distance(changes) < best[0]:
             best = distance(changes), index, changes
         if not changes:
             break
-    return None if best is None else (best[1], best[2])
+    return None if best is None else (best[1], _with_limit(best[2]))
 
 
 # ------------------------------------------------------------------ beside the arguments
@@ -140,17 +149,31 @@ def _trees(path: str, before: Tree, after: Tree) -> Iterator[Change]:
 
 
 def _nodes(path: str, before: Node, after: Node) -> Iterator[Change]:
-    if before.aux != after.aux:
-        yield Change(reason="metadata", path=path, before=before.aux, after=after.aux)
-    old, new = dict(before.children), dict(after.children)
-    for label, child in after.children:
-        if label in old:
-            yield from _trees(path + label, old[label], child)
+    if before.aux is not None and after.aux is not None and before.aux.token != after.aux.token:
+        note = _same_text(before.aux, after.aux)
+        yield Change(reason="metadata", path=path, before=before.aux.text, after=after.aux.text, note=note)
+    old, new = _numbered(before), _numbered(after)
+    for place, child in new.items():
+        if place in old:
+            yield from _trees(path + place[0], old[place], child)
         else:
-            yield Change(reason="structure", path=path + label, before=None, after=_cut(str(child)))
-    for label, child in before.children:
-        if label not in new:
-            yield Change(reason="structure", path=path + label, before=_cut(str(child)), after=None)
+            yield Change(reason="structure", path=path + place[0], before=None, after=_cut(str(child)))
+    for place, child in old.items():
+        if place not in new:
+            yield Change(reason="structure", path=path + place[0], before=_cut(str(child)), after=None)
+    if old.keys() == new.keys() and list(old) != list(new):
+        note = "the same keys in another order"
+        yield Change(reason="structure", path=path, before=_cut(str(before)), after=_cut(str(after)), note=note)
+
+
+def _numbered(node: Node) -> dict[tuple[str, int], Tree]:
+    """Return the children by label; a node of the user's may give one label to several."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for label, child in node.children:
+        found[label, seen[label]] = child
+        seen[label] += 1
+    return found
 
 
 def _leaves(path: str, before: Leaf, after: Leaf) -> Iterator[Change]:
@@ -178,14 +201,21 @@ def _differ(before: str | None, after: str | None) -> bool:
 def _statics(path: str, before: Static, after: Static) -> Iterator[Change]:
     if before.token == after.token:
         return
-    note = None
-    if before.text == after.text:
-        note = "equal-looking values that do not compare equal"
-    elif before.by_identity and after.by_identity:
+    note = _same_text(before, after)
+    if note is None and before.by_identity and after.by_identity:
         note = "compared by identity: another object is another key, whatever it holds"
-    if before.by_identity and after.by_identity and before.text == after.text:
-        note = "the class has no __eq__: another object is another key, whatever it holds"
     yield Change(reason="static", path=path, before=before.text, after=after.text, note=note)
+
+
+def _same_text(before: Static, after: Static) -> str | None:
+    """Return a note for values that differ and have the same text."""
+    if before.text != after.text:
+        return None
+    if before.by_identity and after.by_identity:
+        return "the class has no __eq__: another object is another key, whatever it holds"
+    if before.redacted or after.redacted:
+        return "the values are left out"
+    return "equal-looking values that do not compare equal"
 
 
 def _hidden(path: str, before: Tree, after: Tree) -> Iterator[Change]:
@@ -195,12 +225,14 @@ def _hidden(path: str, before: Tree, after: Tree) -> Iterator[Change]:
         yield Change(reason="static", path=path, before=before.text, after=after.text, note=note)
 
 
-def _with_limit(changes: list[Change]) -> tuple[Change, ...]:
-    """Keep the first differences, and say with the last one how many more there are."""
-    if len(changes) <= _limits.CHANGES_NAMED:
+def _with_limit(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Keep the first differences and the first for each reason, and say with the last how many more there are."""
+    most = _limits.CHANGES_NAMED
+    if len(changes) <= most:
         return tuple(changes)
-    kept, left = changes[: _limits.CHANGES_NAMED], changes[_limits.CHANGES_NAMED :]
-    silent = [change for change in left if change.reason not in {other.reason for other in kept}]
-    first_of_each = {change.reason: change for change in reversed(silent)}
-    more = f"and {len(left)} more differences"
-    return (*kept[:-1], replace(kept[-1], note=more), *first_of_each.values())
+    places = range(len(changes))
+    first_of_each = {changes[place].reason: place for place in reversed(places)}.values()
+    wanted = [*first_of_each, *(place for place in places if place not in first_of_each)][:most]
+    *kept, last = (changes[place] for place in sorted(wanted))
+    more = f"and {len(changes) - most} more differences"
+    return (*kept, replace(last, note=f"{last.note}; {more}" if last.note else more))

@@ -1,7 +1,9 @@
 """The active calls of each thread, and the phases of JAX that are open on it."""
 
+import sys
 import threading
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any, Literal
 
 from jaxwatch._registry import Subject
@@ -46,13 +48,13 @@ class Frame:
         self.disk: list[str] = []
         self.key: Any = None  # a _keys.Key, once it is known
         self.refusal: BaseException | None = None
-        self.broken: list[Any] = []  # _guards.Broken: guards that this miss breaks and that do not raise
+        self.broken: list[Any] = []  # (guard or None, _guards.Broken): what this miss breaks
 
 
 class OpenPhase:
     """A phase that JAX has begun on this thread and not ended."""
 
-    __slots__ = ("asked_disk", "elsewhere", "found_on_disk", "frame", "kind", "name", "own")
+    __slots__ = ("asked_disk", "elsewhere", "found_on_disk", "frame", "home", "kind", "name", "own")
 
     def __init__(self, kind: Phase, name: str, frame: Frame | None, *, own: bool) -> None:
         self.kind = kind
@@ -61,6 +63,7 @@ class OpenPhase:
         self.own = own  # whether it is that call's own phase, and not of something done within
         self.asked_disk = self.found_on_disk = False
         self.elsewhere = 0.0  # seconds within that an event of its own tells of
+        self.home = _home()
 
 
 class Thread(threading.local):
@@ -84,3 +87,33 @@ class Active:
     """Which function tells the innermost active call of this thread: the twin's, or the native core's."""
 
     frame: Callable[[], Frame | None] = staticmethod(twins_frame)
+
+
+_OPENING = {"record_scalar", "__enter__", "log_elapsed_time"}  # what JAX runs to begin a phase
+
+
+def _home() -> int:
+    """Return the identity of JAX's frame that holds the phase open which begins now."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
+    while frame is not None and frame.f_code.co_name != "record_scalar":
+        frame = frame.f_back
+    while frame is not None and frame.f_code.co_name in _OPENING:
+        frame = frame.f_back
+    return id(frame)
+
+
+def under_way() -> bool:
+    """Whether a phase is open on this thread.
+
+    Those whose frame is gone are forgotten: where another's listener raised at their start, JAX tells no end.
+    """
+    opened = THREAD.open
+    if opened:
+        here = set()
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as above
+        while frame is not None:
+            here.add(id(frame))
+            frame = frame.f_back
+        while opened and opened[-1].home not in here:
+            opened.pop()
+    return bool(opened)

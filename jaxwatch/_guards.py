@@ -1,11 +1,16 @@
 """``no_retraces`` and the limits of ``Watch``: which miss is forbidden, and the error that says so."""
 
-import contextlib
+import copy
+import functools
+import inspect
+import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn
+from types import FrameType
+from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from jaxwatch._history import Explanation
 from jaxwatch._options import ACTIONS, Action
@@ -13,6 +18,10 @@ from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._words import change_text
 from jaxwatch.errors import BadOptionError, NotWatchedError, RetraceError
 from jaxwatch.events import Advice
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_OWN = os.path.join(os.path.dirname(__file__), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,7 @@ class Guard:
     action: Action
     allow: int  # misses that each function may have
     by: str
-    seen: Counter[int] = field(default_factory=Counter)
+    seen: Counter[Subject] = field(default_factory=Counter)
     refusals: list[tuple[int, RetraceError]] = field(default_factory=list)  # thread, what was raised on it
     broken: list[str] = field(default_factory=list)  # the texts of what was only recorded
 
@@ -42,7 +51,7 @@ class Guard:
 
 
 _active: tuple[Guard, ...] = ()
-_lock = threading.Lock()
+_lock = threading.RLock()  # what is allocated under it may run a finalizer that misses
 
 
 def any_for(subject: Subject) -> bool:
@@ -63,8 +72,8 @@ def judge(subject: Subject, *, new_signature: bool, first: bool) -> list[tuple[G
         for guard in _active:
             if not guard.covers(subject):
                 continue
-            guard.seen[id(subject)] += 1
-            if guard.seen[id(subject)] > guard.allow:
+            guard.seen[subject] += 1
+            if guard.seen[subject] > guard.allow:
                 found.append((guard, Broken(guard.action, guard.allow, guard.by)))
     watch = subject.watch
     if watch.max_signatures is not None:
@@ -116,8 +125,8 @@ def evidence(explanation: Explanation) -> list[str]:
 # ------------------------------------------------------------------ no_retraces
 
 
-class no_retraces(contextlib.ContextDecorator):  # noqa: N801 -- used as a context manager and decorator, as pytest.raises is
-    """Forbid traces and compiles: ``with no_retraces(step): …``, or as a decorator.
+class no_retraces:  # noqa: N801 -- used as a context manager and decorator, as pytest.raises is
+    """Forbid traces and compiles: ``with no_retraces(step): …``, or as a decorator, of an ``async def`` too.
 
     Inside, every trace or compile of the functions counts, the first call's too: warm up before, or ``allow=1``. It is
     in force on all threads. Calls that only leave JAX's fast path do not count.
@@ -129,7 +138,7 @@ class no_retraces(contextlib.ContextDecorator):  # noqa: N801 -- used as a conte
 
     Raises:
         NotWatchedError: A function is not watched.
-        BadOptionError: ``action`` or ``allow`` means nothing.
+        BadOptionError: ``action`` or ``allow`` means nothing; or it decorates a generator function.
         RetraceError: In the call that was refused; and at the end of the block for a call refused on another thread,
             where the error may have gone unseen.
     """
@@ -142,14 +151,35 @@ class no_retraces(contextlib.ContextDecorator):  # noqa: N801 -- used as a conte
         self._subjects = tuple(map(subject_of, functions))
         self._action: Action = action
         self._allow = allow
+        self._by = f"no_retraces at {_written_at()}"
         self._guards: list[Guard] = []
+
+    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Return ``function`` guarded: at each call a guard of its own, for as long as the call takes."""
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            problem = f"no_retraces cannot decorate the generator function {function.__qualname__}:"
+            raise BadOptionError(f"{problem} its body runs after the call.", "Put a with block into the body.")
+
+        @functools.wraps(function)
+        def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            with self._again():
+                return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        async def guarded_async(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+            with self._again():
+                return await function(*args, **kwargs)  # type: ignore[misc]  # a coroutine function it is
+
+        return guarded_async if inspect.iscoroutinefunction(function) else guarded  # type: ignore[return-value]  # as above
+
+    def _again(self) -> "no_retraces":
+        fresh = copy.copy(self)
+        fresh._guards = []  # noqa: SLF001 -- of this very class
+        return fresh
 
     def __enter__(self) -> Guard:
         """Put the guard in force."""
-        # not at the top: what imports the guards (the twin's typing, the plugin) shall not need jax for it
-        from jaxwatch._callsite import user_site  # noqa: PLC0415
-
-        guard = Guard(self._subjects, self._action, self._allow, f"no_retraces at {user_site(2).text}")
+        guard = Guard(self._subjects, self._action, self._allow, self._by)
         self._guards.append(guard)
         _add(guard)
         return guard
@@ -162,6 +192,14 @@ class no_retraces(contextlib.ContextDecorator):  # noqa: N801 -- used as a conte
         elsewhere = [refused for thread, refused in guard.refusals if thread != here]
         if kind is None and elsewhere:
             raise elsewhere[0]
+
+
+def _written_at() -> str:
+    """Return where the user wrote it; without ``_callsite``, which needs jax."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    return "<unknown>" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def subject_of(function: Any) -> Subject:

@@ -35,7 +35,7 @@ class History:
         self.lock = threading.RLock()
         self._codes: OrderedDict[str, OrderedDict[str, list[Remembered]]] = OrderedDict()
 
-    def explain(self, code: str, identity: str, key: Key | None, *, traced: bool) -> Explanation:
+    def explain(self, code: str, identity: str, key: Key | None, *, traced: bool, again: bool) -> Explanation:
         """Say why a call of ``key`` missed, without keeping it.
 
         Args:
@@ -43,11 +43,15 @@ class History:
             identity: Of the function object, as ``Plan.identity``.
             key: None where it could not be read.
             traced: Whether JAX traces the function anew, so that an equal key must have been lost.
+            again: Whether the watched object has missed before, though its keys may be gone from here.
         """
         with self.lock:
             objects = self._objects(code)
             own = list(objects.get(identity, ()))
             others = [kept for name, keys in objects.items() if name != identity for kept in keys]
+        if not own and again:
+            note = "its earlier keys could not be read, or are no longer kept"
+            return Explanation(("unknown",), (Change(reason="unknown", note=note),), None)
         if not own and not others:
             return Explanation(("first_call",), (), None)
         if key is None:
@@ -68,6 +72,7 @@ class History:
             objects = self._codes.setdefault(code, OrderedDict())
             self._codes.move_to_end(code)
             keys = objects.setdefault(identity, [])
+            objects.move_to_end(identity)
             if any(kept.key == remembered.key for kept in keys):
                 return
             keys.append(remembered)

@@ -32,8 +32,7 @@ class Node:
 
     kind: str
     children: tuple[tuple[str, "Tree"], ...] = ()  # (what to append to the path, sub-tree)
-    aux: str = ""  # auxiliary data of a custom node as text
-    opaque: bool = False  # the text may be the same for auxiliary data that is not equal
+    aux: "Static | None" = None  # the very type, and auxiliary data, of a node that is not Python's own
 
     def __str__(self) -> str:
         """Return the sub-tree in one line; what lies deep is left out, so that a large tree has a short text."""
@@ -48,7 +47,7 @@ class Node:
             for label, child in self.children[:4]
         ]
         more = ", …" if len(self.children) > 4 else ""  # noqa: PLR2004 -- enough to recognise it by
-        aux = f"{self.aux}, " if self.aux else ""
+        aux = f"{self.aux}, " if self.aux and self.aux.text else ""
         return f"{self.kind}({aux}{', '.join(shown)}{more})"
 
 
@@ -60,7 +59,7 @@ class Static:
     token: str
     by_identity: bool = False  # equal only to itself
     opaque: bool = False  # tokens may be equal where the values are not
-    digest: str = ""  # of all of the text, not shortened, and the same in every process
+    digest: str = ""  # of all of the value, not shortened, and the same in every process
     redacted: bool = False  # the text tells the type alone
 
     def __str__(self) -> str:
@@ -134,7 +133,8 @@ def _stable(tree: Tree) -> object:
     if isinstance(tree, Static):
         return tree.digest or tree.text
     if isinstance(tree, Node):
-        return tree.kind, tree.aux, [(label, _stable(child)) for label, child in tree.children]
+        aux = "" if tree.aux is None else tree.aux.digest
+        return tree.kind, aux, [(label, _stable(child)) for label, child in tree.children]
     return str(tree), tree.sharding or "", tree.placement or "", tree.layout or ""
 
 
@@ -144,5 +144,6 @@ def _leaves(tree: Tree) -> int:
 
 def _opaque(tree: Tree) -> bool:
     if isinstance(tree, Node):
-        return tree.opaque or any(_opaque(child) for _, child in tree.children)
+        aux = tree.aux is not None and tree.aux.opaque
+        return aux or any(_opaque(child) for _, child in tree.children)
     return isinstance(tree, Static) and tree.opaque

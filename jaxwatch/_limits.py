@@ -6,6 +6,8 @@ KEYS_PER_FUNCTION = 256
 FAILED_SIGNATURES = 64
 # Leaves in all the keys kept of one function object: what they weigh. At the bound as above.
 LEAVES_PER_FUNCTION = 50_000
+# Levels of an argument's tree. A deeper one is taken as an argument that cannot be read.
+TREE_LEVELS = 100
 # Function objects of one definition whose keys are kept. At the bound the oldest goes; counted as dropped "key".
 OBJECTS_PER_DEFINITION = 16
 # Definitions with figures of their own. Beyond, all share the figures of "other"; counted as label overflow "function".

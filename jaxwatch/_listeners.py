@@ -3,7 +3,7 @@
 from typing import Any
 
 from jaxwatch import _compat, _misses
-from jaxwatch._frames import THREAD, Active, OpenPhase, Phase
+from jaxwatch._frames import THREAD, Active, OpenPhase, Phase, under_way
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import RetraceError
 
@@ -48,6 +48,7 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
 
 
 def _start(kind: Phase, name: str) -> None:
+    under_way()
     frame = Active.frame()
     own = (
         frame is not None

@@ -71,10 +71,8 @@ def _judge(frame: Frame, phase: Phase) -> None:
         return
     new = key is None or key.signature not in counters.by_signature
     broken = _guards.judge(subject, new_signature=new, first=not counters.by_cause)
-    frame.broken = [entry for _, entry in broken]
+    frame.broken = broken
     for guard, entry in broken:
-        if guard is not None and entry.action == "record":
-            guard.broken.append(_refusal(frame, entry.by, phase).args[0])
         if entry.action != "raise":
             continue
         frame.refusal = error = _refusal(frame, entry.by, phase)
@@ -138,7 +136,8 @@ def _credit(seconds: float) -> None:
 
 def _explanation(frame: Frame, *, traced: bool) -> Explanation:
     plan = frame.subject.plan
-    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced)
+    again = bool(frame.subject.counters.by_cause)
+    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again)
 
 
 def _keys(frame: Frame) -> list[Key]:
@@ -187,13 +186,18 @@ def _disk(results: list[str]) -> DiskResult | None:
 
 
 def _tell_broken(frame: Frame, miss: CacheMiss) -> None:
-    for entry in frame.broken:
+    told = changes_text(miss.changes) or miss.reasons[0].replace("_", " ")
+    done = "compiled" if miss.compiles else "traced"
+    text = f"{miss.function} was {done} at {miss.site} (call {miss.call}): {told}."
+    for guard, entry in frame.broken:
         _violated(frame.subject, entry, miss)
-    if any(entry.action == "warn" for entry in frame.broken):
-        by = next(entry.by for entry in frame.broken if entry.action == "warn")
-        told = changes_text(miss.changes) or miss.reasons[0].replace("_", " ")
-        text = f"{miss.function} was compiled at {miss.site} (call {miss.call}): {told}. Forbidden by {by}. [retrace]"
+        if guard is not None and entry.action == "record":
+            lines = text, *(advice.text for advice in miss.advice[:2]), f"Forbidden by {entry.by}."
+            guard.broken.append("\n  ".join(lines))
+    by = next((entry.by for _, entry in frame.broken if entry.action == "warn"), None)
+    if by is not None:  # last: the program may turn warnings into errors
         file, _, line = miss.site.rpartition(":")
+        text += f" Forbidden by {by}. [{RetraceError.slug}]"
         warnings.warn_explicit(text, JaxwatchWarning, file or "<unknown>", int(line) if line.isdigit() else 0)
 
 
@@ -267,8 +271,11 @@ def failed(frame: Frame, error: BaseException) -> None:
 def ahead_of_time(frame: Frame) -> None:
     """Tell of ``trace``, ``lower`` or ``eval_shape`` of a watched function."""
     close(frame)
-    signature = frame.key.signature if frame.key is not None else None
-    _publish_ahead(frame.subject, user_site(2).text, sum(frame.seconds), signature)
+    try:
+        signature = frame.key.signature if frame.key is not None else None
+        _publish_ahead(frame.subject, user_site(2).text, sum(frame.seconds), signature)
+    except Exception:  # noqa: BLE001 -- as in `finish`
+        REGISTRY.count_dropped("event")
 
 
 def _publish_ahead(subject: Subject, site: str, seconds: float, signature: str | None) -> None:
@@ -312,4 +319,5 @@ def _after_fork() -> None:
     HISTORY.restart_ids()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -53,13 +53,14 @@ def make_plan(fun: Callable[..., Any], jitted: Any, given: Mapping[str, Any]) ->
     options = _compat.jit_options(jitted, given)
     positional, star, stars, keyword_only, defaults = _parameters(fun)
     count = len(positional)
+    argnums = frozenset(n + count if n < 0 else n for n in options.static_argnums)
     return Plan(
         positional=positional,
         star=star,
         stars=stars,
         defaults=frozenset(defaults | keyword_only),
-        static_argnums=frozenset(n + count if n < 0 else n for n in options.static_argnums),
-        static_argnames=frozenset(options.static_argnames),
+        static_argnums=argnums,
+        static_argnames=frozenset({*options.static_argnames, *(positional[n] for n in argnums if 0 <= n < count)}),
         options=options.texts,
         code=code_of(fun),
         identity=identity_of(fun),

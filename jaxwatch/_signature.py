@@ -1,5 +1,6 @@
 """Arguments → key of plain data. Called once a miss, at its first phase, before the user's body runs."""
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -7,7 +8,7 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path
 
-from jaxwatch import _compat, _texts
+from jaxwatch import _compat, _limits, _texts
 from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree
 from jaxwatch._plan import Plan, serial
 
@@ -87,7 +88,7 @@ class _Reader:
 
     def tree(self, value: Any) -> Tree:
         """Return a pytree as plain data."""
-        leaves, treedef = tree_flatten_with_path(value, is_leaf=lambda x: x is None)
+        leaves, treedef = tree_flatten_with_path(value, is_leaf=_is_bare)
         return self.node(treedef, iter(leaves), 0)[1]
 
     def node(self, treedef: PyTreeDef, leaves: Iterator[tuple[Any, Any]], depth: int) -> tuple[Any, Tree]:
@@ -95,58 +96,72 @@ class _Reader:
         data = treedef.node_data()
         if data is None:
             path, leaf = next(leaves)
-            return path, Node("None") if leaf is None else self.leaf(leaf)
+            return path, Node(_kind_name(type(leaf))) if _is_bare(leaf) else self.leaf(leaf)
+        if depth >= _limits.TREE_LEVELS:
+            raise RecursionError(f"a tree of more than {depth} levels")
         kind, aux = data
         path, children = None, []
         for number, child in enumerate(treedef.children()):
             below, tree = self.node(child, leaves, depth + 1)
-            label = _label_of(kind, aux, number) if below is None else keystr((below[depth],))
+            # a child without leaves has no key path of JAX's: it is an empty node of the user's
+            label = f"[{number}]" if below is None else _texts.label_text(keystr((below[depth],)))
             children.append((label, tree))
             path = below if path is None else path
-        text, opaque = ("", False) if kind in (dict, list, tuple) else _aux_text(kind, aux, redact=self.redact)
-        return path, Node(_kind_name(kind), tuple(children), text, opaque)
+        return path, Node(_kind_name(kind), tuple(children), _aux_of(kind, aux, redact=self.redact))
 
 
-def _label_of(kind: type, aux: Any, number: int) -> str:
-    """Return what an empty child of a container is called; with a leaf below, JAX's own key path says it."""
-    if kind is dict or type(aux) is list:
-        return f"[{aux[number]!r}]"
-    fields = getattr(kind, "_fields", None)
-    return f".{fields[number]}" if fields else f"[{number}]"
+_BUILT_IN = (dict, list, tuple, OrderedDict)
+
+
+def _is_bare(value: Any) -> bool:
+    """Whether the value is None or an empty container: taken as a leaf, so that JAX gives it a key path."""
+    return value is None or (isinstance(value, (*_BUILT_IN, defaultdict)) and not value)
 
 
 def _kind_name(kind: Any) -> str:
-    return getattr(kind, "__qualname__", str(kind)).rpartition("<locals>.")[2]
+    return "None" if kind is type(None) else kind.__qualname__.rpartition("<locals>.")[2]
 
 
-def _aux_text(kind: type, aux: Any, *, redact: bool) -> tuple[str, bool]:
-    """Return auxiliary data as text, and whether unequal data may have the same one."""
+def _aux_of(kind: type, aux: Any, *, redact: bool) -> Static | None:
+    """Return what of a node is neither its type's name nor its children: the type itself and the auxiliary data."""
+    if kind in _BUILT_IN:
+        return None
+    of_kind = Static("", serial(kind), digest="")
     if aux is None or hasattr(kind, "_fields"):
-        return "", False
-    if redact:
-        return f"<{type(aux).__name__}>", True
-    if isinstance(aux, list | tuple):
-        return ", ".join(map(_texts.value_text, aux)), not all(map(_texts.is_plain, aux))
-    return _texts.value_text(aux), not _texts.is_plain(aux)
+        return of_kind
+    values = aux[:1] if kind is defaultdict else aux if isinstance(aux, list | tuple) else (aux,)
+    parts = [of_kind, *(static_of(value, redact=redact, typed=False) for value in values)]
+    return Static(
+        _texts.shortened(", ".join(part.text for part in parts[1:]), 2 * _limits.REPR_CHARACTERS),
+        " ".join(part.token for part in parts),
+        by_identity=any(part.by_identity for part in parts),
+        opaque=any(part.opaque for part in parts),
+        digest=" ".join(part.digest for part in parts),
+        redacted=redact,
+    )
 
 
-def static_of(value: Any, *, redact: bool) -> Static:
-    """Return a static argument's value as plain data; its ``__hash__`` and ``__repr__`` are called once, guarded."""
+def static_of(value: Any, *, redact: bool, typed: bool = True) -> Static:
+    """Return a static argument's value as plain data; its ``__hash__`` and ``__repr__`` are called once, guarded.
+
+    Args:
+        value: The argument, or an element of a node's auxiliary data.
+        redact: Whether the value is to be left out of the text.
+        typed: Whether 1, 1.0 and True are three values: as arguments they are, within a tuple or a node they are one.
+    """
     kind = type(value)
     whole = _texts.whole_text(value)
     text = f"<{kind.__name__}>" if redact else _texts.shortened(whole)
-    if _texts.is_plain(value):  # JAX tells 1, 1.0 and True apart, and (1,) and (1.0,) not
-        token = _texts.digest(f"{kind.__name__}:{_texts.token(value)}")
-        stable = _texts.digest(f"{kind.__name__}:{_ADDRESS_OF_NAN.sub('', _texts.token(value))}")
-        return Static(text, token, digest=stable, redacted=redact)
+    if _texts.is_plain(value):
+        stable = _texts.digest(f"{kind.__name__ if typed else ''}:{_texts.equal_text(value)}")
+        return Static(text, stable + _texts.nans(value), digest=stable, redacted=redact)
     by_identity = _inherited(kind, "__hash__") is object.__hash__ and _inherited(kind, "__eq__") is object.__eq__
     try:
         same = serial(value) if by_identity else hash(value)
     except Exception:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
         same = "?"
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    stable = _texts.digest(f"{name}:{whole}")
-    return Static(text, f"{name}:{same}", by_identity, opaque=not by_identity, digest=stable, redacted=redact)
+    stable = _texts.digest(f"{kind.__module__}.{kind.__qualname__}:{whole}")
+    return Static(text, f"{serial(kind)}:{same}", by_identity, not by_identity, stable, redact)
 
 
 def _inherited(kind: type, name: str) -> Any:

@@ -69,7 +69,7 @@ class ProcessStats:
     """Figures of the whole process.
 
     Attributes:
-        functions: One for each name and definition, in the order of their first call; of those that died too.
+        functions: One for each name and definition, in the order in which they were watched; of dead ones too.
         eager: ``file:line`` → compiles outside watched functions.
         disk: ``hit`` and ``miss`` → look-ups in JAX's persistent cache by watched calls and eager compiles.
         dropped: ``event``, ``key``, ``log_line``, ``hook_call`` → how many were dropped at a bound.

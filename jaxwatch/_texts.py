@@ -35,6 +35,8 @@ def whole_text(value: Any) -> str:
     if issubclass(kind, functools.partial):
         return f"partial({whole_text(value.func)}, …)"
     try:
+        if hasattr(kind, "__array__") and (shape := getattr(value, "shape", ())):
+            return f"<{kind.__name__} {value.dtype}{list(shape)}>"  # never what it holds
         text = _plain_repr(value) if kind in (tuple, frozenset) and is_plain(value) else repr(value)
     except Exception as error:  # noqa: BLE001 -- a repr of the user's that fails must not matter
         return f"<{kind.__name__}, whose repr raises {type(error).__name__}>"
@@ -50,17 +52,32 @@ def _plain_repr(value: Any) -> str:
     return repr(value)
 
 
-def token(value: Any) -> str:
-    """Return a text that is equal for plain values that are equal: 1, 1.0 and True are, one NaN and another are not."""
+def equal_text(value: Any) -> str:
+    """Return a text that is equal for plain values that are: for 1, 1.0 and True; NaNs are told apart by ``nans``."""
     kind = type(value)
     if kind in (tuple, frozenset):
-        parts = map(token, value)
+        parts = map(equal_text, value)
         return f"{kind.__name__}({', '.join(parts if kind is tuple else sorted(parts))})"
-    if kind is complex:
-        return token(value.real) if value.imag == 0 else f"{token(value.real)}+{token(value.imag)}j"
-    if kind is float and not value.is_integer():
-        return repr(value) if value == value else f"nan@{id(value):x}"  # noqa: PLR0124 -- equal to itself by identity alone
-    return f"{int(value):x}" if kind in (bool, int, float) else repr(value)
+    if kind is complex and value.imag:
+        return f"{equal_text(value.real)}+{equal_text(value.imag)}j"
+    number = value.real if kind is complex else value
+    if kind is bool or (isinstance(number, float) and number.is_integer()):
+        number = int(number)
+    return f"{number:x}" if isinstance(number, int) else repr(number)
+
+
+def nans(value: Any) -> str:
+    """Return which objects the NaNs in a plain value are: one is equal to itself alone."""
+    if type(value) in (tuple, frozenset):
+        return "".join(map(nans, value))
+    return "" if value == value else f"@{id(value):x}"  # noqa: PLR0124 -- just so is a NaN told
+
+
+def label_text(text: str) -> str:
+    """Return the key of a container's child as a part of a path; one that is too long ends in a digest."""
+    text = _ADDRESS.sub("", text)
+    most = _limits.NAME_CHARACTERS
+    return text if len(text) <= most else f"{text[:most]}…{digest(text)[:8]}"
 
 
 def digest(text: str) -> str:

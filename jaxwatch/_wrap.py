@@ -4,14 +4,15 @@ No state of its own can be reached through ``__dict__``: that is the jitted func
 with it ``jax.grad`` and others, copies it.
 """
 
+import copy
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from typing import Any
 
 from jaxwatch import _compat, _listeners, _misses
-from jaxwatch._frames import THREAD, Frame
-from jaxwatch._options import Watch
+from jaxwatch._frames import THREAD, Frame, under_way
+from jaxwatch._options import Watch, switched_off
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._subject import make_subject
 
@@ -25,6 +26,29 @@ def _forwarded(name: str) -> Any:
         lambda self, value: setattr(self._inner, name, value),
         lambda self: delattr(self._inner, name),
     )
+
+
+def _ahead(name: str, text: str) -> Callable[..., Any]:
+    """Return a method that calls the jitted function's own of that name; one frame, which no traceback shows."""
+
+    def ahead(self: "Watched", /, *args: Any, **kwargs: Any) -> Any:
+        thread = THREAD
+        up = thread.top
+        thread.top = frame = Frame(self._subject, 0, args, kwargs)
+        frame.aot = True
+        try:
+            return getattr(self._inner, name)(*args, **kwargs)
+        except BaseException as error:
+            trace = error.__traceback__
+            error.__traceback__ = None if trace is None else trace.tb_next
+            raise
+        finally:
+            thread.top = up
+            if frame.seen:
+                _misses.ahead_of_time(frame)
+
+    ahead.__name__, ahead.__doc__ = name, text
+    return ahead
 
 
 class Watched:
@@ -65,7 +89,7 @@ class Watched:
         thread.top = up
         if frame.seen:
             _misses.finish(frame)
-        elif not thread.open:  # inside an outer trace it is no dispatch
+        elif not thread.open or not under_way():  # inside an outer trace it is no dispatch
             cell.add(nanoseconds)
             if nanoseconds > _SLOW_NANOSECONDS:
                 _listeners.ensure()
@@ -73,33 +97,9 @@ class Watched:
 
     # ---------------------------------------------------------------- ahead of time
 
-    def _ahead(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        thread = THREAD
-        up = thread.top
-        thread.top = frame = Frame(self._subject, 0, args, kwargs)
-        frame.aot = True
-        try:
-            return getattr(self._inner, name)(*args, **kwargs)
-        except BaseException as error:
-            trace = error.__traceback__
-            error.__traceback__ = None if trace is None else trace.tb_next
-            raise
-        finally:
-            thread.top = up
-            if frame.seen:
-                _misses.ahead_of_time(frame)
-
-    def lower(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Lower the function for these arguments, as JAX does."""
-        return self._ahead("lower", args, kwargs)
-
-    def trace(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Trace the function for these arguments, as JAX does."""
-        return self._ahead("trace", args, kwargs)
-
-    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Return the shapes of the result, as JAX does."""
-        return self._ahead("eval_shape", args, kwargs)
+    lower = _ahead("lower", "Lower the function for these arguments, as JAX does.")
+    trace = _ahead("trace", "Trace the function for these arguments, as JAX does.")
+    eval_shape = _ahead("eval_shape", "Return the shapes of the result, as JAX does.")
 
     def clear_cache(self) -> None:
         """Clear the function's caches, as JAX does."""
@@ -137,7 +137,13 @@ class Watched:
 
     def __reduce__(self) -> Any:
         """Pickle as the jitted function, watched again where it is unpickled."""
-        return rewatch, (self._inner,)
+        subject: Subject = self._subject
+        return rewatch, (self._inner, subject.watch)
+
+    def __copy__(self) -> Any:
+        """Copy the jitted function, and watch the copy."""
+        subject: Subject = self._subject
+        return rewatch(copy.copy(self._inner), subject.watch)
 
 
 def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> Watched:
@@ -155,7 +161,7 @@ def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> W
     return watched
 
 
-def rewatch(jitted: Any) -> Any:
+def rewatch(jitted: Any, chosen: Watch) -> Any:
     """Watch a jitted function that was unpickled or copied; as it is where its function cannot be told."""
     fun = _compat.function_of(jitted)
-    return jitted if fun is None else watch(jitted, fun, Watch(), {})
+    return jitted if fun is None or switched_off() else watch(jitted, fun, chosen, {})

@@ -9,7 +9,9 @@ class JaxwatchError(Exception):
     slug: ClassVar[str] = "jaxwatch"
 
     def __init__(self, problem: str, way_out: str = "") -> None:
-        super().__init__(" ".join(filter(None, [problem, way_out, f"[{self.slug}]"])))
+        slug = f"[{self.slug}]"
+        text = " ".join(filter(None, [problem, way_out]))
+        super().__init__(text if text.endswith(slug) else f"{text} {slug}")  # one that was pickled has it
 
 
 class JaxwatchWarning(UserWarning):

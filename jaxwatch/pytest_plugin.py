@@ -88,4 +88,5 @@ def _allowed(marker: pytest.Mark | None) -> int:
     unknown = set(marker.kwargs) - {"allow"}
     if marker.args or unknown:
         pytest.fail(f"@pytest.mark.no_retraces takes allow=N and nothing else, got {marker.args} {marker.kwargs}")
-    return int(marker.kwargs.get("allow", 1))
+    allow: int = marker.kwargs.get("allow", 1)
+    return allow

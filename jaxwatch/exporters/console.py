@@ -1,5 +1,6 @@
 """Events for structlog: warnings for what was recompiled; with a structlog of the user's, first compiles too."""
 
+import functools
 import sys
 import time
 from collections import OrderedDict
@@ -9,7 +10,7 @@ from typing import Any
 
 from jaxwatch import _limits
 from jaxwatch._words import changes_text
-from jaxwatch.events import CacheMiss, Event, Violation
+from jaxwatch.events import CacheMiss, Event
 
 
 @dataclass(slots=True)
@@ -29,20 +30,20 @@ def console_exporter(clock: Callable[[], float] = time.monotonic) -> Callable[[E
     sites: OrderedDict[tuple[str, str], _Site] = OrderedDict()
 
     def export(event: Event, /) -> None:
-        if isinstance(event, Violation) and event.action == "record":
-            return
         if not isinstance(event, CacheMiss) or event.layer == "dispatch":
             return
-        logger, configured = _logger()
+        configured = _configured()
         if not event.is_recompile:
             if configured:
-                logger.info("compiled", **_fields(event))
+                _logger().info("compiled", **_fields(event))
+            return
+        if sys.stderr is None and not configured:  # as under pythonw: nowhere to say it
             return
         site = _due(sites, event, clock(), least=0.0 if configured else _limits.CONSOLE_SECONDS_LOST)
         if site is not None:
             more = {"more": site.untold, "more_seconds": round(site.untold_seconds, 3)} if site.untold else {}
             site.untold, site.untold_seconds = 0, 0.0
-            logger.warning("recompiled", **_fields(event), **more)
+            _logger().warning("recompiled", **_fields(event), **more)
 
     return export
 
@@ -75,16 +76,28 @@ def _fields(event: CacheMiss) -> dict[str, Any]:
     }
 
 
-def _logger() -> tuple[Any, bool]:
+def _configured() -> bool:
+    """Whether the program configured structlog; one that never imported it has not."""
+    structlog = sys.modules.get("structlog")
+    return structlog is not None and bool(structlog.is_configured())
+
+
+def _logger() -> Any:
     import structlog  # noqa: PLC0415 -- 40 ms, paid at the first line and not at import
 
     if structlog.is_configured():
-        return structlog.get_logger("jaxwatch"), True
-    colours = sys.stderr is not None and sys.stderr.isatty()
-    processors: list[Any] = [
+        return structlog.get_logger("jaxwatch")
+    # unconfigured, structlog prints to stdout, which is the program's
+    return structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=_processors(sys.stderr.isatty()))
+
+
+@functools.cache
+def _processors(colours: bool) -> list[Any]:  # noqa: FBT001 -- what the cache is by
+    """Return what renders a line; made once, since a renderer is a cycle for the collector."""
+    import structlog  # noqa: PLC0415 -- as above
+
+    return [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
         structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=0, sort_keys=False),
     ]
-    # unconfigured, structlog prints to stdout, which is the program's
-    return structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=processors), False

@@ -23,7 +23,7 @@ class LogFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._pid, self._written, self._warned, self._torn = os.getpid(), 0, False, False
         try:
             self._fd = self._open()
@@ -35,9 +35,9 @@ class LogFile:
     def __call__(self, event: Event, /) -> None:
         """Append ``event``."""
         line = json.dumps(to_record(event), separators=(",", ":")).encode() + b"\n"
+        if self._pid != os.getpid():  # forked: another thread of the parent may have held the lock
+            self._lock, self._pid, self._written = threading.RLock(), os.getpid(), 0
         with self._lock:
-            if self._pid != os.getpid():
-                self._pid, self._written = os.getpid(), 0
             if self._written + len(line) > _limits.LOG_BYTES:
                 self._lose(f"this process has written {self._written} bytes, the most that is allowed")
                 return
@@ -50,7 +50,8 @@ class LogFile:
     def close(self) -> None:
         """Close the file; further events are lost and counted."""
         with self._lock, contextlib.suppress(OSError):
-            os.close(self._fd)
+            descriptor, self._fd = self._fd, -1  # a late event must not land in a file that gets the number next
+            os.close(descriptor)
 
     def _open(self) -> int:
         return os.open(self.path, os.O_APPEND | os.O_CREAT | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), 0o666)

@@ -1,0 +1,120 @@
+"""The command ``jaxwatch``: parses, and hands on. Imports no jax, and nothing that a subcommand does not need."""
+
+import os
+import sys
+
+_CLICK_WAS_THERE = "click" in sys.modules
+
+import shlex  # noqa: E402 -- the line above must come first
+from collections.abc import Callable, Sequence  # noqa: E402
+
+import click  # noqa: E402
+
+from jaxwatch.errors import JaxwatchError  # noqa: E402
+
+_FAILED = 2
+_INTERRUPTED = 130
+_REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}  # what follows the program is its own
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code; what a program under ``run`` raises comes out as it is."""
+    try:
+        done = command.main(None if argv is None else list(argv), prog_name="jaxwatch", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return _FAILED
+    except click.Abort:  # Ctrl-C, while a log was read
+        return _INTERRUPTED
+    except JaxwatchError as error:
+        sys.stderr.write(f"jaxwatch: {error}\n")
+        return _FAILED
+    if not callable(done):
+        return int(done or 0)
+    if not _CLICK_WAS_THERE:  # the program may have a click.py of its own beside it
+        for name in [name for name in sys.modules if name.partition(".")[0] == "click"]:
+            del sys.modules[name]
+    result: int = done()  # outside click, which would turn Ctrl-C into its own Abort; and outside of all `except`
+    return result
+
+
+def _print_version(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 -- click's
+    if value:
+        from importlib import metadata  # noqa: PLC0415 -- slow, and needed here alone
+
+        try:
+            version = metadata.version("jaxwatch")
+        except metadata.PackageNotFoundError:
+            version = "of a checkout that is not installed"
+        click.echo(f"jaxwatch {version}")
+        context.exit()
+
+
+@click.group(name="jaxwatch", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
+def command() -> None:
+    """See what JAX recompiles, why, what it costs, and what to change."""
+
+
+@command.command(context_settings=_REST, short_help="Run a program and report what it recompiled.")
+@click.option("--log", metavar="FILE", help="Append the events to FILE, for `jaxwatch report`.")
+@click.option("--quiet", is_flag=True, help="Report in one line, and say nothing before.")
+@click.option("--port", type=click.IntRange(0, 65_535), metavar="N", help="Serve the metrics at port N; 0: a free one.")
+@click.option("-m", "module", is_flag=True, help="PROGRAM is a module, as for python -m.")
+@click.argument("program")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(  # noqa: PLR0913 -- one for each option
+    *, log: str | None, quiet: bool, port: int | None, module: bool, program: str, args: tuple[str, ...]
+) -> Callable[[], int]:
+    """Run PROGRAM with ARGS as `python PROGRAM ARGS` would, and report on stderr at its end."""
+    from jaxwatch._runner import start  # noqa: PLC0415 -- `report` needs none of it
+
+    return start([program, *args], module=module, log=log, quiet=quiet, port=port)
+
+
+@command.command(short_help="Report on event logs.")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--all", "everything", is_flag=True, help="Findings below 1 % of the time lost too.")
+def report(*, logs: tuple[str, ...], everything: bool) -> int:
+    """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote."""
+    from jaxwatch._reader import read_log  # noqa: PLC0415 -- `run` needs none of it
+    from jaxwatch._report import ReportBuilder  # noqa: PLC0415
+    from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
+    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415
+
+    reading, builder = read_log(logs), ReportBuilder()
+    for record in reading:
+        faults = builder.faults
+        builder.add(record)
+        if builder.faults > faults:
+            reading.fault(f"is a malformed {record['event']}")
+    passed_over = f"{reading.faults:,} line{'' if reading.faults == 1 else 's'} passed over: {'; '.join(reading.named)}"
+    if not reading.events:
+        problem = f"no event in {', '.join(logs)}" + (
+            f"; {passed_over}." if reading.faults else ": nothing was written."
+        )
+        raise LogUnreadableError(problem, "Give a log that --log or JAXWATCH_LOG wrote.")
+    more = f"jaxwatch report {shlex.join(logs)} --all"
+    found = builder.build(program=os.path.basename(logs[0]))
+    code = _written(lambda: RENDERERS["terminal"](found, sys.stdout, everything=everything, more=more))
+    if reading.faults:
+        left_out = reading.faults - len(reading.named)
+        sys.stderr.write(f"jaxwatch: {passed_over}{f'; and {left_out:,} more' if left_out else ''}\n")
+    return code
+
+
+def _written(write: Callable[[], None]) -> int:
+    """Write to stdout, and return the exit code."""
+    if sys.stdout is None:  # closed by who started us
+        return 0
+    try:
+        write()
+    except OSError as error:
+        # What is still buffered would fail again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # `| head` has seen enough
+            return 0
+        reason = (error.strerror or str(error)).lower()
+        sys.stderr.write(f"jaxwatch: cannot write the report to stdout: {reason}.\n")
+        return _FAILED
+    return 0

@@ -1,0 +1,120 @@
+"""Compiles outside watched functions: which are a finding, and what all of them cost. Pure."""
+
+from jaxwatch._findings import OTHER, PROCESSES_KEPT, SITES_KEPT, Cause, Finding, most_first
+
+# Compiles of one function at one place, in one process, that make it a finding: twice may be a first and a last batch.
+AGAIN_AND_AGAIN = 3
+# The same in an installed package, which compiles an op for each shape when it sets up its state, once.
+AGAIN_IN_A_LIBRARY = 8
+# Those that are no finding each are one together from this share of the run on, and from so many seconds on.
+REST_SHARE = 0.1
+REST_SECONDS = 1.0
+# Functions and places told apart. Beyond, all count as "other".
+EAGER_PLACES = 2_000
+
+_NAMED = 3
+_LIBRARIES = ("site-packages", "dist-packages")
+_ADVICE = ("jit_the_block", "Keep the array at a fixed size, or use numpy here, or jit the block.")
+_REST_ADVICE = ("jit_the_block", "Jit the block: it is then compiled as one program.")
+
+
+class _Place:
+    """One function at one place."""
+
+    def __init__(self, site: str) -> None:
+        self.in_library = any(folder in site for folder in _LIBRARIES)
+        self.count = self.from_disk = 0
+        self.seconds = self.first_seconds = 0.0
+        self.by_process: dict[int, int] = {}
+
+    @property
+    def is_finding(self) -> bool:
+        return max(self.by_process.values()) >= (AGAIN_IN_A_LIBRARY if self.in_library else AGAIN_AND_AGAIN)
+
+
+class EagerCompiles:
+    """Gathers the eager compiles of many processes."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str], _Place] = {}
+        self.count = self.from_disk = self.folded = 0
+        self.seconds = 0.0
+
+    def add(self, function: str, site: str, seconds: float, process: int, *, from_disk: bool) -> None:
+        """Add a compile of ``function`` at ``site``."""
+        self.count += 1
+        self.seconds += seconds
+        self.from_disk += from_disk
+        key = function, site
+        if key not in self._places and len(self._places) >= EAGER_PLACES:
+            key = OTHER, OTHER
+            self.folded += 1
+        place = self._places.setdefault(key, _Place(site))
+        place.count += 1
+        place.seconds += seconds
+        place.from_disk += from_disk
+        if process not in place.by_process:
+            place.first_seconds += seconds
+        if process in place.by_process or len(place.by_process) < PROCESSES_KEPT:
+            place.by_process[process] = place.by_process.get(process, 0) + 1
+
+    def again_seconds(self) -> float:
+        """Return what the findings cost beyond the first compile of each."""
+        return sum(place.seconds - place.first_seconds for place in self._again().values())
+
+    def findings(self, wall_seconds: float) -> tuple[Finding, ...]:
+        """Return what is worth a word in a run of so many seconds: what came again and again, and a dear rest."""
+        again = self._again()
+        by_site: dict[str, dict[str, _Place]] = {}
+        for (function, site), place in again.items():
+            by_site.setdefault(site, {})[function] = place
+        found = [_finding(site, places) for site, places in by_site.items()]
+        rest = {key: place for key, place in self._places.items() if key not in again}
+        if sum(place.seconds for place in rest.values()) >= max(REST_SECONDS, REST_SHARE * wall_seconds):
+            found.append(_rest(rest))
+        return tuple(found)
+
+    def _again(self) -> dict[tuple[str, str], _Place]:
+        return {key: place for key, place in self._places.items() if place.is_finding and key != (OTHER, OTHER)}
+
+
+def _finding(site: str, places: dict[str, _Place]) -> Finding:
+    """Return the finding of one line of code, whatever ops it compiles again and again."""
+    names = sorted(places, key=lambda name: -places[name].seconds)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    count = sum(place.count for place in places.values())
+    return Finding(
+        cause=Cause("eager", ", ".join(names[:_NAMED]) + more, site, "", ()),
+        values=(),
+        count=count,
+        seconds=sum(place.seconds for place in places.values()),
+        from_disk=sum(place.from_disk for place in places.values()),
+        calls=(),
+        calls_left_out=0,
+        compared_with=(),
+        sites=((site, count),),
+        sites_left_out=0,
+        processes=len({process for place in places.values() for process in place.by_process}),
+        advice=_ADVICE,
+    )
+
+
+def _rest(places: dict[tuple[str, str], _Place]) -> Finding:
+    sites: dict[str, int] = {}
+    for (_, site), place in places.items():
+        sites[site] = sites.get(site, 0) + place.count
+    ordered = most_first(sites.items())
+    return Finding(
+        cause=Cause("eager_rest", "", "", "", ()),
+        values=(),
+        count=sum(place.count for place in places.values()),
+        seconds=sum(place.seconds for place in places.values()),
+        from_disk=sum(place.from_disk for place in places.values()),
+        calls=(),
+        calls_left_out=0,
+        compared_with=(),
+        sites=ordered[:SITES_KEPT],
+        sites_left_out=sum(count for _, count in ordered[SITES_KEPT:]),
+        processes=len({process for place in places.values() for process in place.by_process}),
+        advice=_REST_ADVICE,
+    )

@@ -1,0 +1,163 @@
+"""The processes of some logs, and the figures of each function in each of them. Pure; bounded."""
+
+from collections.abc import Iterator, Mapping
+
+from jaxwatch import _limits
+from jaxwatch._findings import OTHER
+from jaxwatch._records import Record, SeenMiss, text, unix_seconds, whole, whole_or_none
+
+# Processes told apart. Beyond, all share the figures of the last one; counted as folded "process".
+PROCESSES = 10_000
+# Figures of functions, over all processes. Beyond, those of "other"; counted as folded "function".
+FIGURES = 50_000
+# Misses of one process whose call numbers are kept, to say with which call a later one was compared. The oldest goes.
+CALLS_KEPT = 10_000
+# Signatures told apart for one function in one process: as the registry does.
+SIGNATURES_KEPT = _limits.SIGNATURES_PER_FUNCTION
+SIGNATURES_KEPT_IN_ALL = 100_000
+
+
+class Figures:
+    """What is known of one function in one process: of its misses, and by its last ``function_stats``."""
+
+    def __init__(self) -> None:
+        self.events = self.largest_call = self.from_disk = 0
+        self.seconds = 0.0
+        self.signatures: set[str] = set()
+        self.stats: tuple[int, int, int] | None = None  # calls, misses, signatures
+        self.dispatch: dict[float, int] = {}
+
+    def add(self, miss: SeenMiss, room: int) -> int:
+        """Add a miss; return how many new signatures are kept now."""
+        self.events += 1
+        self.largest_call = max(self.largest_call, miss.call)
+        self.seconds += miss.seconds
+        self.from_disk += miss.from_disk
+        if miss.signature in self.signatures or room <= 0 or len(self.signatures) >= SIGNATURES_KEPT:
+            return 0
+        self.signatures.add(miss.signature)
+        return 1
+
+    @property
+    def misses(self) -> int:
+        """Misses; the log may lack the last ``function_stats`` as well as some events."""
+        return max(self.events, self.stats[1] if self.stats else 0)
+
+
+class Process:
+    """One process that wrote into a log."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.first: float | None = None  # seconds since 1970
+        self.last = 0.0
+        self.wall_seconds: float | None = None  # as it said itself at its end
+        self.exit_code: int | None = None
+        self.program: str | None = None
+        self.figures: dict[tuple[str, str], Figures] = {}
+        self._calls: dict[int, int] = {}
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran: as it said, or else from its first to its last event."""
+        if self.wall_seconds is not None:
+            return self.wall_seconds
+        return max(0.0, self.last - self.first) if self.first is not None else 0.0
+
+    def saw(self, time: float) -> None:
+        """Note that the process was alive at ``time``."""
+        self.first = time if self.first is None else min(self.first, time)
+        self.last = max(self.last, time)
+
+    def remember(self, miss: SeenMiss) -> None:
+        """Keep the number of the miss's call."""
+        if len(self._calls) >= CALLS_KEPT:
+            del self._calls[next(iter(self._calls))]
+        self._calls[miss.number] = miss.call
+
+    def call_of(self, miss: int | None) -> int | None:
+        """Return the number of the call that missed as number ``miss``; None where it is not known."""
+        return None if miss is None else self._calls.get(miss)
+
+    def end(self) -> None:
+        """Let go of what only further events would need."""
+        self._calls.clear()
+
+
+class Processes:
+    """All processes, told apart although pids come again: after a restart, or as pid 1 of each container."""
+
+    def __init__(self) -> None:
+        self.all: list[Process] = []
+        self.folded: dict[str, int] = {}
+        self._current: dict[tuple[int, int | None], Process] = {}  # pid and rank, once jax.distributed runs
+        self._latest: dict[int, Process] = {}
+        self._figures = 0
+        self._signatures_left = SIGNATURES_KEPT_IN_ALL
+
+    def find(self, record: Record) -> Process:
+        """Return the process that wrote ``record``.
+
+        Raises:
+            MalformedError: The record does not tell.
+        """
+        pid, rank, time = whole(record, "pid"), whole_or_none(record, "process_index"), unix_seconds(record)
+        process = self._begun(pid, rank, record) or self._known(pid, rank) or self._new(pid, rank)
+        process.saw(time)
+        return process
+
+    def _begun(self, pid: int, rank: int | None, record: Record) -> Process | None:
+        """Return the new process that the record begins, if it begins one."""
+        if record["event"] != "run" or text(record, "phase") != "start":
+            return None
+        return self._new(pid, rank)
+
+    def _known(self, pid: int, rank: int | None) -> Process | None:
+        if (process := self._current.get((pid, rank))) is not None:
+            return process
+        if rank is None:  # jax.distributed was shut down
+            return self._latest.get(pid)
+        if (process := self._current.pop((pid, None), None)) is not None:  # it has its rank now
+            self._current[pid, rank] = process
+        return process
+
+    def _new(self, pid: int, rank: int | None) -> Process:
+        if len(self.all) >= PROCESSES:
+            self._fold("process")
+            return self.all[-1]
+        process = self._current[pid, rank] = self._latest[pid] = Process(len(self.all))
+        self.all.append(process)
+        return process
+
+    def figures(self, process: Process, function: str, definition: str) -> Figures:
+        """Return the figures of a function in a process."""
+        if (found := process.figures.get((function, definition))) is not None:
+            return found
+        key = (function, definition) if self._figures < FIGURES else (OTHER, "")
+        if key == (OTHER, ""):
+            self._fold("function")
+        self._figures += 1
+        return process.figures.setdefault(key, Figures())
+
+    def count(self, process: Process, miss: SeenMiss) -> None:
+        """Count a miss in the figures of its function."""
+        figures = self.figures(process, miss.function, miss.definition)
+        self._signatures_left -= figures.add(miss, self._signatures_left)
+        process.remember(miss)
+
+    def rows(self) -> Iterator[tuple[tuple[str, str], Figures, Process]]:
+        """Yield the figures of each function in each process."""
+        for process in self.all:
+            for key, figures in process.figures.items():
+                yield key, figures, process
+
+    def exit_codes(self) -> Mapping[int, int]:
+        """Return exit code → processes, of those that did not end well."""
+        counts: dict[int, int] = {}
+        for process in self.all:
+            if process.exit_code:
+                counts[process.exit_code] = counts.get(process.exit_code, 0) + 1
+        return dict(sorted(counts.items()))
+
+    def _fold(self, what: str) -> None:
+        self.folded[what] = self.folded.get(what, 0) + 1

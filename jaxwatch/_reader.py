@@ -1,0 +1,110 @@
+"""Event logs: lines → records. What is no event of ours is counted and named, and the rest is read all the same."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from jaxwatch._records import Record
+from jaxwatch.errors import LogUnreadableError
+from jaxwatch.events import SCHEMA
+
+# Bytes of one line. Our longest are some ten thousand; what is longer is passed over piece by piece, as one fault.
+LINE_BYTES = 4 * 1024 * 1024
+# Faults that are named; the others are only counted.
+FAULTS_NAMED = 3
+
+
+class LogReading:
+    """The records of some logs, read line by line as they are asked for; iterate once.
+
+    Attributes:
+        faults: Lines passed over so far.
+        named: The first few of them, as ``run.jsonl:17 is no JSON``.
+        events: Records handed out so far.
+    """
+
+    def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
+        self._paths = [os.fspath(path) for path in paths]
+        self._place = ""
+        self.faults = 0
+        self.named: list[str] = []
+        self.events = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield each record; a file that is named twice is read once.
+
+        Raises:
+            LogUnreadableError: A file is missing or cannot be read.
+        """
+        seen: set[tuple[int, int]] = set()
+        for path in self._paths:
+            try:
+                with Path(path).open("rb") as file:
+                    status = os.fstat(file.fileno())
+                    if (status.st_dev, status.st_ino) not in seen:
+                        seen.add((status.st_dev, status.st_ino))
+                        yield from self._records(path, file)
+            except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+                raise _unreadable(path, error) from error
+
+    def fault(self, what: str) -> None:
+        """Count the line that was read last as a fault; ``what`` follows its place in a sentence."""
+        self.faults += 1
+        if len(self.named) < FAULTS_NAMED:
+            self.named.append(f"{self._place} {what}")
+
+    def _records(self, path: str, file: BinaryIO) -> Iterator[Record]:
+        for number, line in enumerate(_lines(file), start=1):
+            self._place = f"{path}:{number}"
+            if line is None:
+                self.fault(f"is longer than {LINE_BYTES:,} bytes")
+            elif line.strip():
+                found = _record(line)
+                if isinstance(found, str):
+                    self.fault(found if line.endswith(b"\n") else f"{found}: cut off at the end of the file")
+                else:
+                    self.events += 1
+                    yield found
+
+
+def read_log(paths: Iterable[str | os.PathLike[str]]) -> LogReading:
+    """Return the records of ``paths``, one file after the other, with a count of what was passed over.
+
+    Args:
+        paths: Logs, as ``JAXWATCH_LOG`` and ``--log`` write them; opened when their first record is asked for.
+    """
+    return LogReading(paths)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield the lines; None for one that is too long to be held."""
+    while line := file.readline(LINE_BYTES):
+        if len(line) < LINE_BYTES or line.endswith(b"\n"):
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(LINE_BYTES)
+        yield None
+
+
+def _record(line: bytes) -> Record | str:
+    """Return the record on a line, or what is wrong with the line."""
+    try:
+        found = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):  # no UTF-8, no JSON, a number of ten thousand digits, a thousand brackets
+        return "is no JSON"
+    if not isinstance(found, dict):
+        return "is no object"
+    if found.get("schema") != SCHEMA:
+        return f"is not of schema {SCHEMA}"
+    return found if isinstance(found.get("event"), str) else "names no event"
+
+
+def _unreadable(path: str, error: Exception) -> LogUnreadableError:
+    missing = isinstance(error, FileNotFoundError)
+    reason = (getattr(error, "strerror", None) or str(error)).lower()
+    problem = f"cannot read the log {path}: {reason}."
+    way_out = "Give the file that --log or JAXWATCH_LOG named." if missing else "Give a file that you may read."
+    return LogUnreadableError(problem, way_out)

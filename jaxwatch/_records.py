@@ -1,0 +1,160 @@
+"""What a report needs of each record, checked: a log may have been cut, edited, or written by something else."""
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Record = Mapping[str, Any]
+
+_TEXT_CHARACTERS = 2_000  # ten times the longest text that jaxwatch writes
+_LARGEST_NUMBER = 2**63
+_MOST_SECONDS = 1e10  # three hundred years; a sum of many stays finite
+_LONGEST_LIST = 100
+_MOST_BUCKETS = 2_000  # four times what a histogram of ours has
+
+
+class MalformedError(ValueError):
+    """A field of a record is missing, or is not of its kind."""
+
+
+def text(record: Record, key: str) -> str:
+    """Return a text field, cut where it is absurdly long."""
+    value = record.get(key)
+    if not isinstance(value, str):
+        raise MalformedError(key)
+    return value[:_TEXT_CHARACTERS]
+
+
+def text_or_none(record: Record, key: str) -> str | None:
+    """Return a text field that may be null or missing."""
+    return None if record.get(key) is None else text(record, key)
+
+
+def whole(record: Record, key: str) -> int:
+    """Return a whole number from 0."""
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST_NUMBER:
+        raise MalformedError(key)
+    return value
+
+
+def whole_or_none(record: Record, key: str) -> int | None:
+    """Return a whole number from 0 that may be null or missing."""
+    return None if record.get(key) is None else whole(record, key)
+
+
+def exit_code(record: Record) -> int | None:
+    """Return the exit code, which may be negative, null or missing."""
+    value = record.get("exit_code")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST_NUMBER:
+        raise MalformedError("exit_code")
+    return value
+
+
+def seconds(record: Record, key: str) -> float:
+    """Return a duration in seconds, from 0 and finite."""
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise MalformedError(key)
+    if not 0 <= value < _MOST_SECONDS:  # false for NaN too
+        raise MalformedError(key)
+    return float(value)
+
+
+def unix_seconds(record: Record) -> float:
+    """Return the event's ``time`` in seconds since 1970."""
+    try:
+        moment = dt.datetime.fromisoformat(text(record, "time"))
+        return moment.replace(tzinfo=moment.tzinfo or dt.UTC).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise MalformedError("time") from error
+
+
+def dispatch(record: Record) -> dict[float, int]:
+    """Return the latency histogram: upper bound in seconds → calls."""
+    value = record.get("dispatch", {})
+    if not isinstance(value, Mapping) or len(value) > _MOST_BUCKETS:
+        raise MalformedError("dispatch")
+    try:
+        counts = {float(bound): whole(value, bound) for bound in value}
+    except (ValueError, TypeError) as error:
+        raise MalformedError("dispatch") from error
+    if not all(math.isfinite(bound) and bound >= 0 for bound in counts):
+        raise MalformedError("dispatch")
+    return {bound: count for bound, count in counts.items() if count}
+
+
+@dataclass(frozen=True, slots=True)
+class SeenChange:
+    """One difference between two keys, as the log tells it."""
+
+    reason: str
+    path: str | None
+    before: str | None
+    after: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMiss:
+    """A ``cache_miss``, as far as a report needs it."""
+
+    number: int  # its id in its process
+    function: str
+    definition: str
+    site: str
+    call: int
+    layer: str
+    reasons: tuple[str, ...]
+    changes: tuple[SeenChange, ...]
+    compared_with: int | None
+    seconds: float
+    from_disk: bool
+    signature: str
+    advice: tuple[tuple[str, str], ...]  # code and text
+
+    @property
+    def is_recompile(self) -> bool:
+        """As ``CacheMiss.is_recompile``."""
+        return self.layer != "dispatch" and self.reasons[0] != "first_call"
+
+
+def miss(record: Record) -> SeenMiss:
+    """Return the record of a ``cache_miss``."""
+    phases = record.get("seconds")
+    if not isinstance(phases, Mapping):
+        raise MalformedError("seconds")
+    reasons = record.get("reasons")
+    if not isinstance(reasons, list | tuple) or not reasons or not all(isinstance(reason, str) for reason in reasons):
+        raise MalformedError("reasons")
+    return SeenMiss(
+        number=whole(record, "id"),
+        function=text(record, "function"),
+        definition=text(record, "definition"),
+        site=text(record, "site"),
+        call=whole(record, "call"),
+        layer=text(record, "layer"),
+        reasons=tuple(reason[:_TEXT_CHARACTERS] for reason in reasons[:_LONGEST_LIST]),
+        changes=tuple(_change(item) for item in _mappings(record, "changes")),
+        compared_with=whole_or_none(record, "compared_with"),
+        seconds=seconds(phases, "total"),
+        from_disk=record.get("persistent_cache") == "hit",
+        signature=text(record, "signature"),
+        advice=tuple((text(item, "code"), text(item, "text")) for item in _mappings(record, "advice")),
+    )
+
+
+def _change(item: Record) -> SeenChange:
+    before, after = text_or_none(item, "before"), text_or_none(item, "after")
+    return SeenChange(text(item, "reason"), text_or_none(item, "path"), before, after, text_or_none(item, "note"))
+
+
+def _mappings(record: Record, key: str) -> list[Record]:
+    value = record.get(key)
+    if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
+        raise MalformedError(key)
+    return list(value[:_LONGEST_LIST])

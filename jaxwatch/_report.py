@@ -1,0 +1,166 @@
+"""A report: what compiling cost, why, and what to change. Pure: records in, plain data out; no jax, no I/O.
+
+``ReportBuilder`` takes records one by one, of a live run or of any number of logs, and keeps sums only.
+"""
+
+import os
+from collections.abc import Callable
+
+from jaxwatch import _records
+from jaxwatch._eager import EagerCompiles
+from jaxwatch._findings import OTHER, Findings, in_order
+from jaxwatch._processes import Figures, Process, Processes
+from jaxwatch._records import MalformedError, Record
+from jaxwatch._report_data import FunctionRow, Note, Report, merged, merged_notes, merged_rows
+
+__all__ = ["FunctionRow", "Note", "Report", "ReportBuilder", "merged"]
+
+# Kinds of failed traces and of broken guards told apart; beyond, they count as "other".
+NOTES = 500
+
+
+class ReportBuilder:
+    """Takes the records of a run or of logs, and builds the report of them. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.faults = 0  # records so far whose fields are missing or not of their kind
+        self._processes = Processes()
+        self._findings = Findings()
+        self._eager = EagerCompiles()
+        self._notes: dict[tuple[str, str, str, str], tuple[int, float]] = {}
+        self._notes_folded = 0
+        self._again_seconds = 0.0
+        self._handlers: dict[str, Callable[[Record], None]] = {
+            "cache_miss": self._add_miss,
+            "eager_compile": self._add_eager,
+            "trace_error": self._add_error,
+            "ahead_of_time": self._add_ahead_of_time,
+            "violation": self._add_violation,
+            "run": self._add_run,
+            "function_stats": self._add_stats,
+        }
+
+    def add(self, record: Record) -> None:
+        """Take one record; unknown events are passed over, malformed ones are counted as ``faults``."""
+        event = record.get("event")
+        handler = self._handlers.get(event) if isinstance(event, str) else None
+        if handler is not None:
+            try:
+                handler(record)
+            except MalformedError:
+                self.faults += 1
+
+    def build(self, *, program: str | None = None, folder: str = "") -> Report:
+        """Return the report of all that was added so far.
+
+        Args:
+            program: What to call the program where no record names it.
+            folder: Paths below it are told relative to it.
+        """
+        processes = self._processes.all
+        programs = tuple(dict.fromkeys(process.program for process in processes if process.program))
+        wall_seconds = sum(process.seconds for process in processes)
+        rows = merged_rows(_row(*found) for found in self._processes.rows())
+        folded = {**self._processes.folded, "finding": self._findings.folded, "eager compile": self._eager.folded}
+        folded["note"] = self._notes_folded
+        return Report(
+            programs=programs or ((program,) if program else ()),
+            processes=len(processes),
+            unfinished=sum(process.wall_seconds is None for process in processes),
+            wall_seconds=wall_seconds,
+            exit_codes=tuple(self._processes.exit_codes().items()),
+            compile_seconds=sum(row.seconds for row in rows) + self._eager.seconds,
+            again_seconds=self._again_seconds + self._eager.again_seconds(),
+            functions=rows,
+            eager_count=self._eager.count,
+            eager_seconds=self._eager.seconds,
+            findings=in_order([*self._findings.build(), *self._eager.findings(wall_seconds)]),
+            notes=merged_notes(
+                Note(kind=kind, function=function, place=place, what=what, count=count, seconds=seconds)
+                for (kind, function, place, what), (count, seconds) in self._notes.items()
+            ),
+            folded=tuple((what, count) for what, count in folded.items() if count),
+            faults=self.faults,
+            folder=folder,
+        )
+
+    # Each of these reads all that it needs before it changes anything, so that a malformed record leaves no trace.
+
+    def _add_miss(self, record: Record) -> None:
+        miss = _records.miss(record)
+        process = self._processes.find(record)
+        compared_call = process.call_of(miss.compared_with)
+        self._processes.count(process, miss)
+        if miss.is_recompile:
+            self._again_seconds += miss.seconds
+        if miss.is_recompile or miss.layer == "dispatch":
+            self._findings.add(miss, process.number, compared_call)
+
+    def _add_eager(self, record: Record) -> None:
+        function, site = _records.text(record, "function"), _records.text(record, "site")
+        seconds, from_disk = _records.seconds(record, "seconds"), record.get("persistent_cache") == "hit"
+        self._eager.add(function, site, seconds, self._processes.find(record).number, from_disk=from_disk)
+
+    def _add_error(self, record: Record) -> None:
+        function, site = _records.text(record, "function"), _records.text(record, "site")
+        definition, what = _records.text(record, "definition"), _records.text(record, "error")
+        seconds = _records.seconds(record, "seconds")
+        self._processes.figures(self._processes.find(record), function, definition).seconds += seconds
+        self._note("trace_error", function, site, what, seconds)
+
+    def _add_ahead_of_time(self, record: Record) -> None:
+        function, definition = _records.text(record, "function"), _records.text(record, "definition")
+        seconds = _records.seconds(record, "seconds")
+        self._processes.figures(self._processes.find(record), function, definition).seconds += seconds
+
+    def _add_violation(self, record: Record) -> None:
+        function, action = _records.text(record, "function"), _records.text(record, "action")
+        limit = _records.whole_or_none(record, "limit")
+        self._processes.find(record)
+        self._note("violation", function, "", action if limit is None else f"{action}, limit {limit}", 0.0)
+
+    def _add_run(self, record: Record) -> None:
+        phase, program = _records.text(record, "phase"), _records.text(record, "program")
+        wall_seconds, code = _records.seconds(record, "wall_seconds"), _records.exit_code(record)
+        process = self._processes.find(record)
+        if process.program is None or os.path.isabs(program):  # one of the two records may have the bare name only
+            process.program = program
+        if phase == "end":
+            process.wall_seconds, process.exit_code = wall_seconds, code
+            process.end()
+
+    def _add_stats(self, record: Record) -> None:
+        function, definition = _records.text(record, "function"), _records.text(record, "definition")
+        stats = (
+            _records.whole(record, "calls"),
+            _records.whole(record, "misses"),
+            _records.whole(record, "signatures"),
+        )
+        dispatch = _records.dispatch(record)
+        figures = self._processes.figures(self._processes.find(record), function, definition)
+        figures.stats, figures.dispatch = stats, dispatch
+
+    def _note(self, kind: str, function: str, place: str, what: str, seconds: float) -> None:
+        key = kind, function, place, what
+        if key not in self._notes and len(self._notes) >= NOTES:
+            key = kind, OTHER, "", OTHER
+            self._notes_folded += 1
+        count, so_far = self._notes.get(key, (0, 0.0))
+        self._notes[key] = count + 1, so_far + seconds
+
+
+def _row(key: tuple[str, str], figures: Figures, process: Process) -> FunctionRow:
+    calls, misses, signatures = figures.stats or (0, 0, 0)
+    return FunctionRow(
+        function=key[0],
+        definition=key[1],
+        calls=max(calls, figures.largest_call),
+        calls_exact=figures.stats is not None and process.wall_seconds is not None,
+        misses=figures.misses,
+        signatures=max(signatures, len(figures.signatures)),
+        seconds=figures.seconds,
+        from_disk=figures.from_disk,
+        dispatch=tuple(sorted(figures.dispatch.items())),
+        most_misses=figures.misses,
+        unlogged=max(0, misses - figures.events),
+    )

@@ -1,0 +1,195 @@
+"""A report as plain data: frozen, versioned, and to be added up with those of other processes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeVar
+
+from jaxwatch._findings import Cause, Finding, in_order
+from jaxwatch._findings import merged as merged_findings
+from jaxwatch._histogram import quantile
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRow:
+    """Figures of one watched function, over all processes.
+
+    Attributes:
+        function: Its name.
+        definition: ``file:line``; empty for what was folded into "other".
+        calls: Calls; at least so many where not ``calls_exact``.
+        calls_exact: Whether each process told how often it called the function.
+        misses: Calls that did not run straight from the cache.
+        signatures: Distinct keys in each process, summed.
+        seconds: Tracing, lowering and compiling it.
+        from_disk: Misses that JAX's persistent cache served.
+        dispatch: ``(upper bound in seconds, calls)`` of the calls from the cache.
+        most_misses: The most misses in one process.
+        unlogged: Misses that were counted, and whose events are not in the log.
+    """
+
+    function: str
+    definition: str
+    calls: int
+    calls_exact: bool
+    misses: int
+    signatures: int
+    seconds: float
+    from_disk: int
+    dispatch: tuple[tuple[float, int], ...]
+    most_misses: int
+    unlogged: int
+
+    def dispatch_quantile(self, q: float) -> float | None:
+        """Return the latency in seconds that a share ``q`` of the calls from the cache did not exceed; None of none."""
+        return quantile(dict(self.dispatch), q)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something that happened and is no finding: a trace that raised, a guard that was broken.
+
+    Attributes:
+        kind: ``trace_error`` or ``violation``.
+        function: Where.
+        place: ``file:line`` of the call; empty for a violation.
+        what: The exception's type; or the action, and the limit if there was one.
+        count: How often.
+        seconds: What it cost.
+    """
+
+    kind: str
+    function: str
+    place: str
+    what: str
+    count: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What happened in one process or in many.
+
+    Attributes:
+        schema: Version of this very form.
+        programs: Distinct programs, first seen first.
+        processes: How many wrote events.
+        unfinished: How many of them have no end in the log.
+        wall_seconds: How long they ran, summed.
+        exit_codes: ``(exit code, processes)`` of those that did not end with 0.
+        compile_seconds: Tracing, lowering and compiling, eager ops and all.
+        again_seconds: The part of it that went into what was compiled before under another key.
+        functions: Dearest first.
+        eager_count: Compiles outside watched functions.
+        eager_seconds: What they cost.
+        findings: Dearest first; those off the fast path, which compiled nothing, last.
+        notes: Failed traces and broken guards, most first.
+        folded: ``(what, how many)`` that were counted as "other" at a bound.
+        faults: Records whose fields were missing or not of their kind.
+        folder: Paths are to be told relative to it; empty: as they are.
+    """
+
+    schema: ClassVar[str] = "jaxwatch.report/1"
+    programs: tuple[str, ...]
+    processes: int
+    unfinished: int
+    wall_seconds: float
+    exit_codes: tuple[tuple[int, int], ...]
+    compile_seconds: float
+    again_seconds: float
+    functions: tuple[FunctionRow, ...]
+    eager_count: int
+    eager_seconds: float
+    findings: tuple[Finding, ...]
+    notes: tuple[Note, ...]
+    folded: tuple[tuple[str, int], ...]
+    faults: int
+    folder: str = field(default="", compare=False)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is nothing to improve that was seen."""
+        return not (self.findings or self.notes or self.unlogged)
+
+    @property
+    def unlogged(self) -> int:
+        """Misses that were counted, and whose events are missing."""
+        return sum(row.unlogged for row in self.functions)
+
+
+def merged_rows(rows: Iterable[FunctionRow]) -> tuple[FunctionRow, ...]:
+    """Return one row for each function, dearest first, from rows of different processes."""
+    found: dict[tuple[str, str], FunctionRow] = {}
+    for row in rows:
+        key = row.function, row.definition
+        found[key] = _sum(found[key], row) if key in found else row
+    return tuple(sorted(found.values(), key=lambda row: (-row.seconds, -row.misses, row.function, row.definition)))
+
+
+def _sum(first: FunctionRow, second: FunctionRow) -> FunctionRow:
+    counts = dict(first.dispatch)
+    for bound, count in second.dispatch:
+        counts[bound] = counts.get(bound, 0) + count
+    return FunctionRow(
+        function=first.function,
+        definition=first.definition,
+        calls=first.calls + second.calls,
+        calls_exact=first.calls_exact and second.calls_exact,
+        misses=first.misses + second.misses,
+        signatures=first.signatures + second.signatures,
+        seconds=first.seconds + second.seconds,
+        from_disk=first.from_disk + second.from_disk,
+        dispatch=tuple(sorted(counts.items())),
+        most_misses=max(first.most_misses, second.most_misses),
+        unlogged=first.unlogged + second.unlogged,
+    )
+
+
+def merged_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return one note for each thing that happened, most first."""
+    found: dict[tuple[str, str, str, str], Note] = {}
+    for note in notes:
+        key = note.kind, note.function, note.place, note.what
+        if (earlier := found.get(key)) is not None:
+            found[key] = replace(note, count=earlier.count + note.count, seconds=earlier.seconds + note.seconds)
+        else:
+            found[key] = note
+    return tuple(sorted(found.values(), key=lambda note: (-note.seconds, -note.count, note.kind, note.function)))
+
+
+def summed(pairs: Iterable[tuple[T, int]]) -> tuple[tuple[T, int], ...]:
+    """Return each key with the sum of its counts, in the order of the keys' first appearance."""
+    found: dict[T, int] = {}
+    for key, count in pairs:
+        found[key] = found.get(key, 0) + count
+    return tuple(found.items())
+
+
+def merged(reports: Iterable[Report]) -> Report:
+    """Return the sum of reports of different processes; of none, an empty one. The first folder counts.
+
+    As one report on all of them; only that eager compiles which are no finding in one report are none in the sum.
+    """
+    every = list(reports)
+    findings: dict[Cause, Finding] = {}
+    for finding in (finding for report in every for finding in report.findings):
+        earlier = findings.get(finding.cause)
+        findings[finding.cause] = finding if earlier is None else merged_findings(earlier, finding)
+    return Report(
+        programs=tuple(dict.fromkeys(program for report in every for program in report.programs)),
+        processes=sum(report.processes for report in every),
+        unfinished=sum(report.unfinished for report in every),
+        wall_seconds=sum(report.wall_seconds for report in every),
+        exit_codes=tuple(sorted(summed(pair for report in every for pair in report.exit_codes))),
+        compile_seconds=sum(report.compile_seconds for report in every),
+        again_seconds=sum(report.again_seconds for report in every),
+        functions=merged_rows(row for report in every for row in report.functions),
+        eager_count=sum(report.eager_count for report in every),
+        eager_seconds=sum(report.eager_seconds for report in every),
+        findings=in_order(findings.values()),
+        notes=merged_notes(note for report in every for note in report.notes),
+        folded=summed(pair for report in every for pair in report.folded),
+        faults=sum(report.faults for report in every),
+        folder=next((report.folder for report in every if report.folder), ""),
+    )

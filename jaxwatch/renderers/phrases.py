@@ -1,0 +1,207 @@
+"""What a report says, in words: numbers, places, and the parts of a finding. No layout; only what the report holds."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from jaxwatch._findings import Finding, Place, Values
+from jaxwatch.renderers.cells import clean
+
+_PLACE_CHARACTERS = 48
+_CALLS_NAMED = 6
+_COMPARED_NAMED = 3
+_PLACES_NAMED = 3
+_OTHERS_NAMED = 3
+_VALUES_NAMED = 5
+_LENGTHS_NAMED = 8
+_VALUE_CHARACTERS = 40
+
+# What a cause without values is called; other causes have a note, or their name.
+_CAUSES = {
+    "new_function": "the same code as another function object",
+    "cache_lost": "compiled before, but its entry in the cache was gone",
+    "unknown": "no difference could be shown",
+    "other": "causes beyond the bound, not told apart",
+}
+_SAID_BY_VALUES = {"shape", "dtype"}
+# Their notes say once more what the title says.
+_SAID_BY_TITLE = {"new_function", "cache_lost", "call_form"}
+_ARRAY = re.compile(r"(~?\w+)\[([\d,]*)\]")
+
+
+# ------------------------------------------------------------------ numbers and places
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: ``8.1 s``, ``61 µs``, ``1,204 s``, ``2.5 h``."""
+    for below, factor, unit in ((0.9995e-6, 1e9, "ns"), (0.9995e-3, 1e6, "µs"), (0.0995, 1e3, "ms")):
+        if 0 < seconds < below:
+            return f"{seconds * factor:.0f} {unit}"
+    if seconds < 99.95:  # noqa: PLR2004 -- from here on, tenths are not meant
+        return f"{seconds:.1f} s" if seconds else "0 s"
+    return f"{seconds:,.0f} s" if seconds < 7_200 else f"{seconds / 3_600:,.1f} h"  # noqa: PLR2004 -- two hours
+
+
+def share(part: float, whole: float) -> str:
+    """Return what share ``part`` is of ``whole``, as ``30 %``."""
+    percent = 100 * part / whole
+    return "< 1 %" if 0 < percent < 1 else f"{percent:.0f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``3 functions``, ``1 function``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def place(site: str, folder: str) -> str:
+    """Return ``file:line`` relative to the program's folder, and short."""
+    path = clean(site)
+    if folder and os.path.isabs(path):
+        relative = os.path.relpath(path, clean(folder))
+        if not relative.startswith(os.path.join("..", "..", "..")) and len(relative) < len(path):
+            path = relative
+    for part in ("site-packages/", "dist-packages/"):
+        path = path.rpartition(part)[2]
+    if len(path) <= _PLACE_CHARACTERS:
+        return path
+    return "…" + path[len(path) - _PLACE_CHARACTERS + 1 :]
+
+
+def places(sites: Sequence[Place], left_out: int, folder: str) -> str:
+    """Return where something happened, most first; how often at each, where there are several."""
+    if len(sites) == 1 and not left_out:
+        return place(sites[0][0], folder)
+    named = [f"{place(site, folder)} ({count:,} ×)" for site, count in sites[:_PLACES_NAMED]]  # noqa: RUF001
+    more = len(sites) - _PLACES_NAMED
+    if left_out:
+        return f"{', '.join(named)} and over {max(more, 0):,} more places"
+    return ", ".join(named) + (f" and {counted(more, 'more place')}" if more > 0 else "")
+
+
+# ------------------------------------------------------------------ a finding
+
+
+def titles(finding: Finding, folder: str) -> list[str]:
+    """Return what a finding is, from the fullest wording to the shortest; the first that fits is to be taken."""
+    function = clean(finding.cause.function)
+    if finding.cause.kind == "eager":
+        return [f"{function}, outside jit, at {places(finding.sites, 0, folder)}"]
+    if finding.cause.kind == "eager_rest":
+        return ["ops outside jit, each compiled once or twice at its place"]
+    head = f"{function}, not on the fast path" if finding.cause.kind == "dispatch" else function
+    if not finding.values:
+        return [f"{head}: {_cause(finding.cause.reason, None)}"]
+    first, *others = finding.values
+    wordings = [f"{head}: {wording}" for wording in _wordings(first, finding.cause.reason)]
+    return [f"{wordings[0]}, {_with(others)}", *wordings] if others else wordings
+
+
+def evidence(finding: Finding, title: str, folder: str) -> str:
+    """Return what shows that ``title`` is so: the places, the calls, and what they were compared with."""
+    kind, parts = finding.cause.kind, []
+    if kind == "eager_rest":
+        parts = [f"most at {places(finding.sites, finding.sites_left_out, folder)}"]
+    elif kind != "eager":
+        together = _with(finding.values[1:])
+        parts = [together] if together and together not in title else []
+        parts.append(f"{places(finding.sites, finding.sites_left_out, folder)}, {_calls(finding)}")
+        parts.append("nothing was compiled" if kind == "dispatch" else _compared(finding))
+    if finding.processes > 1:
+        parts.append(f"in {finding.processes:,} processes")
+    if finding.from_disk:
+        parts.append(f"{finding.from_disk:,} of them read from the cache on disk")
+    notes = [clean(one.note) for one in finding.values if one.note and one.reasons[0] not in _SAID_BY_TITLE]
+    parts += [note for note in notes if note not in title][:1]
+    return "; ".join(part for part in parts if part)
+
+
+def _cause(reason: str, note: str | None) -> str:
+    return _CAUSES.get(reason) or clean(note or reason.replace("_", " "))
+
+
+def _with(others: Iterable[Values]) -> str:
+    names = [_name(values) for values in others]
+    if not names:
+        return ""
+    more = len(names) - _OTHERS_NAMED
+    return "with " + ", ".join(names[:_OTHERS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(values: Values) -> str:
+    return clean(values.path or values.reasons[0].replace("_", " "))
+
+
+def _wordings(values: Values, reason: str) -> list[str]:
+    """Return what one path was and became, from the fullest wording to the shortest."""
+    if not values.pairs:
+        told = _cause(reason if values.path is None else values.reasons[0], values.note)
+        return [f"{clean(values.path)}: {told}" if values.path else told]
+    head = f"{clean(values.path)} " if values.path else ""
+    kind = "" if values.reasons[0] in _SAID_BY_VALUES else f" ({clean(values.reasons[0].replace('_', ' '))})"
+    return [f"{head}{pairs}{kind}" for pairs in _pairs(values)]
+
+
+def _pairs(values: Values) -> list[str]:
+    befores = list(dict.fromkeys(before for before, _ in values.pairs))
+    afters = list(dict.fromkeys(after for _, after in values.pairs))
+    before = _value(befores[0])
+    if len(values.pairs) == 1 and not values.left_out:
+        return [f"{before} → {_value(afters[0])}"]
+    over = "over " if values.left_out else ""
+    if (lengths := _lengths(befores, afters)) is not None:
+        short = f"{before} → {over}{len(lengths)} other length{'s' if len(lengths) > 1 else ''}"
+        return [f"{short} ({_listed(map(str, lengths), _LENGTHS_NAMED)})", short]
+    if len(befores) == 1:
+        short = f"{before} → {over}{len(afters)} other values"
+        return [f"{short} ({_listed(map(_value, afters), _VALUES_NAMED)})", short]
+    changes = [f"{_value(old)} → {_value(new)}" for old, new in values.pairs]
+    short = f"{over}{len(changes)} changes"
+    return [f"{short} ({_listed(changes, _OTHERS_NAMED)})", f"{short} ({changes[0]}, …)", short]
+
+
+def _lengths(befores: Sequence[str | None], afters: Sequence[str | None]) -> list[int] | None:
+    """Return the other lengths of the one dimension that varies, sorted; None where something else varies too."""
+    shapes = []
+    for text in [*befores, *afters]:
+        found = _ARRAY.fullmatch(text or "")
+        if found is None:
+            return None
+        shapes.append((found[1], tuple(map(int, filter(None, found[2].split(","))))))
+    (dtype, first), others = shapes[0], shapes[1:]
+    if any(kind != dtype or len(shape) != len(first) for kind, shape in others):
+        return None
+    varying = {axis for _, shape in others for axis, size in enumerate(shape) if size != first[axis]}
+    if len(varying) != 1:
+        return None
+    axis = varying.pop()
+    return sorted({shape[axis] for _, shape in others} - {first[axis]})
+
+
+def _value(text: str | None) -> str:
+    if text is None:
+        return "nothing"
+    shown = clean(text)
+    return shown if len(shown) <= _VALUE_CHARACTERS else shown[: _VALUE_CHARACTERS - 1] + "…"
+
+
+def _listed(texts: Iterable[str], most: int) -> str:
+    every = list(texts)
+    return ", ".join(every[:most]) + (", …" if len(every) > most else "")
+
+
+def _calls(finding: Finding) -> str:
+    numbers, left_out = finding.calls, finding.calls_left_out
+    if len(numbers) == 1 and not left_out:
+        return f"call {numbers[0]:,}" if finding.count == 1 else f"each time call {numbers[0]:,}"
+    more = max(0, len(numbers) - _CALLS_NAMED) + left_out
+    listed = ", ".join(f"{number:,}" for number in numbers[:_CALLS_NAMED])
+    return f"calls {listed}" + (f" and {more:,} more" if more else "")
+
+
+def _compared(finding: Finding) -> str:
+    numbers = finding.compared_with
+    if not numbers:
+        return ""
+    if len(numbers) == 1:
+        return f"{'each ' if finding.count > 1 else ''}compared with call {numbers[0]:,}"
+    return f"compared with calls {_listed((f'{number:,}' for number in numbers), _COMPARED_NAMED)}"

@@ -1,0 +1,240 @@
+"""A report for people: in colour on a terminal, plain at 80 columns elsewhere."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TextIO
+
+from jaxwatch._findings import Finding
+from jaxwatch._report_data import FunctionRow, Note, Report
+from jaxwatch.renderers import phrases
+from jaxwatch.renderers.cells import ascii_only, clean, cut, left, right, width, wrapped
+from jaxwatch.renderers.headline import folder_of, parts
+
+COLUMNS = 80
+WIDEST = 120
+_LINES = 4  # of a finding
+_FINDINGS = 10
+_ROWS = 12
+_NOTES = 5
+_MINOR_SHARE = 0.01
+
+
+class Span(NamedTuple):
+    """A piece of a line, and rich's name of how it looks."""
+
+    text: str
+    style: str = ""
+
+
+Line = Sequence[Span]
+
+
+class _Page(NamedTuple):
+    """What all parts of a report are laid out by."""
+
+    columns: int
+    everything: bool
+    folder: str
+
+
+def write(report: Report, stream: TextIO, *, everything: bool = False, more: str | None = None) -> None:
+    """Write ``report`` to ``stream``.
+
+    Args:
+        report: What to tell.
+        stream: Colour is used where it is a terminal, unless ``NO_COLOR`` is set or rich is missing.
+        everything: Findings below 1 % of the time lost too, and nothing cut short.
+        more: The command that shows everything; None where there is none.
+    """
+    on_terminal = stream.isatty()
+    columns = COLUMNS
+    if on_terminal:
+        try:
+            columns = min(max(os.get_terminal_size(stream.fileno()).columns, 40), WIDEST)
+        except (OSError, ValueError):
+            on_terminal = False
+    found = list(lines(report, columns=columns, everything=everything, more=more))
+    if on_terminal and not _plain(os.environ) and _write_in_colour(found, stream):
+        return
+    put("\n".join("".join(span.text for span in line) for line in found), stream)
+
+
+def put(text: str, stream: TextIO) -> None:
+    """Write ``text`` and a line's end, in ASCII where the stream's encoding has no more."""
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = ascii_only(text)
+    stream.write(text + "\n")
+    stream.flush()
+
+
+def render(report: Report, *, columns: int = COLUMNS, everything: bool = False, more: str | None = None) -> str:
+    """Return ``report`` as plain text; see ``write``."""
+    found = lines(report, columns=columns, everything=everything, more=more)
+    return "\n".join("".join(span.text for span in line) for line in found)
+
+
+def _plain(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+
+
+def _write_in_colour(found: Sequence[Line], stream: TextIO) -> bool:
+    try:
+        from rich.console import Console  # noqa: PLC0415 -- slow to load, and needed on a terminal alone
+        from rich.text import Text  # noqa: PLC0415
+    except ImportError:
+        return False
+    console = Console(file=stream, soft_wrap=True, highlight=False, emoji=False, markup=False)
+    for line in found:
+        console.print(Text.assemble(*line))  # Text: what looks like markup in a name stays what it is
+    return True
+
+
+# ------------------------------------------------------------------ lines
+
+
+def lines(report: Report, *, columns: int, everything: bool = False, more: str | None = None) -> Iterator[Line]:
+    """Yield the lines of ``report``, without line ends."""
+    page = _Page(columns, everything, folder_of(report))
+    yield from _head(report, columns)
+    if not report.healthy:
+        yield from _table(report, page)
+        yield from _findings(report, page, more)
+        yield from _notes(report, page)
+    for line in _foot(report):
+        yield from ([Span(text, "dim")] for text in wrapped(line, columns))
+
+
+def _head(report: Report, columns: int) -> Iterator[Line]:
+    pieces = parts(report)
+    if report.healthy:
+        yield [Span(", ".join(pieces), "green")]
+        return
+    line = pieces[0]
+    told: list[str] = []
+    for piece in pieces[1:]:
+        if width(f"{line}, {piece}") > columns:
+            told.append(line + ",")
+            line = piece
+        else:
+            line = f"{line}, {piece}"
+    for number, text in enumerate([*told, line]):
+        indent = "  " if number else ""
+        for further, part in enumerate(wrapped(text, columns - 2)):
+            yield [Span(("  " if further else indent) + part, "bold")]
+
+
+def _table(report: Report, page: _Page) -> Iterator[Line]:
+    rows = [row for row in report.functions if row.misses or row.seconds or row.dispatch]  # else only ever inlined
+    shown = rows if page.everything else rows[:_ROWS]
+    cells = [_cells(row, rows, page.folder) for row in shown]
+    if report.eager_count:
+        cells.append(("eager ops", "–", f"{report.eager_count:,}", "–", phrases.duration(report.eager_seconds), "", ""))  # noqa: RUF001
+    if not cells:
+        return
+    header = ("function", "calls", "misses", "keys", "compiling", "dispatch p50", "p99")
+    gaps = (2, 3, 2, 3, 3, 2)
+    widths = [max(width(row[i]) for row in [header, *cells]) for i in range(1, len(header))]
+    room = max(page.columns - 2 - sum(widths) - sum(gaps), 8)
+    first = min(max(width(row[0]) for row in [header, *cells]), room)
+    yield []
+    for number, row in enumerate([header, *cells]):
+        text = "  " + left(cut(row[0], first), first)
+        text += "".join(" " * gap + right(cell, size) for gap, cell, size in zip(gaps, row[1:], widths, strict=True))
+        yield [Span(text.rstrip(), "dim" if number == 0 else "")]
+    if left_out := rows[len(shown) :]:
+        seconds = phrases.duration(sum(row.seconds for row in left_out))
+        yield [Span(f"  and {phrases.counted(len(left_out), 'more function')}, {seconds}", "dim")]
+
+
+def _cells(row: FunctionRow, rows: Sequence[FunctionRow], folder: str) -> tuple[str, ...]:
+    name = clean(row.function)
+    if sum(other.function == row.function for other in rows) > 1 and row.definition:
+        name += f" ({phrases.place(row.definition, folder)})"
+    latencies = [row.dispatch_quantile(q) for q in (0.5, 0.99)]
+    return (
+        name,
+        f"{row.calls:,}" if row.calls_exact else f"≥{row.calls:,}",
+        f"{row.misses:,}",
+        f"{row.signatures:,}",
+        phrases.duration(row.seconds),
+        *("–" if latency is None else phrases.duration(latency) for latency in latencies),  # noqa: RUF001
+    )
+
+
+def _findings(report: Report, page: _Page, more: str | None) -> Iterator[Line]:
+    lost = sum(finding.seconds for finding in report.findings)
+    large = [
+        finding
+        for finding in report.findings
+        if page.everything or finding.cause.kind == "dispatch" or finding.seconds >= _MINOR_SHARE * lost
+    ]
+    shown = large if page.everything else large[:_FINDINGS]
+    sizes = (max(map(width, map(_count, shown)), default=0), max(map(width, map(_price, shown)), default=0))
+    for number, finding in enumerate(shown, start=1):
+        yield []
+        yield from _finding(f"{number}  ", finding, sizes, page)
+    if hidden := len(report.findings) - len(shown):
+        under = " under 1 %" if len(shown) == len(large) else ""
+        how = f": {more}" if more else " (--log FILE keeps them for `jaxwatch report FILE --all`)"
+        yield []
+        yield [Span(f"{hidden:,} more{under}{how}", "dim")]
+
+
+def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: _Page) -> Iterator[Line]:
+    """Yield the lines of one finding: what and its price; the evidence; what to do."""
+    room = page.columns - len(label) - sum(sizes) - 5
+    wordings = phrases.titles(finding, page.folder)
+    title = next((wording for wording in wordings if width(wording) <= room), wordings[0 if page.everything else -1])
+    first, *further = wrapped(title, room, None if page.everything else 2)
+    price = f"  {right(_count(finding), sizes[0])}   {right(_price(finding), sizes[1])}".rstrip()
+    yield [Span(label, "dim"), Span(left(first, room) if price else first, "bold"), Span(price, "yellow")]
+    indent = " " * len(label)
+    yield from ([Span(indent + text, "bold")] for text in further)
+    below = page.columns - len(indent)
+    advice = wrapped(f"→ {clean(finding.advice[1])}", below - 2) if finding.advice else []
+    shows = phrases.evidence(finding, title, page.folder)
+    if page.everything:
+        told = wrapped(shows, below)
+    else:  # what to do is not cut for the sake of what it rests on
+        left_over = _LINES - 1 - len(further)
+        told = wrapped(shows, below, max(left_over - len(advice), 1))
+        if finding.advice and len(advice) > left_over - len(told):
+            advice = wrapped(f"→ {clean(finding.advice[1])}", below - 2, left_over - len(told))
+    yield from ([Span(indent + text)] for text in told if text)
+    for number, text in enumerate(advice):
+        yield [Span(f"{indent}{'  ' if number else ''}{text}", "cyan")]
+
+
+def _count(finding: Finding) -> str:
+    return "" if finding.cause.kind == "dispatch" else f"{finding.count:,} ×"  # noqa: RUF001
+
+
+def _price(finding: Finding) -> str:
+    return "" if finding.cause.kind == "dispatch" and not finding.seconds else phrases.duration(finding.seconds)
+
+
+def _notes(report: Report, page: _Page) -> Iterator[Line]:
+    shown = report.notes if page.everything else report.notes[:_NOTES]
+    if shown:
+        yield []
+    for note in shown:
+        yield from ([Span(text, "red")] for text in wrapped(_note(note, page.folder), page.columns))
+    if hidden := len(report.notes) - len(shown):
+        yield [Span(f"and {hidden:,} more such lines", "dim")]
+
+
+def _note(note: Note, folder: str) -> str:
+    times = f"{note.count:,} ×"  # noqa: RUF001
+    if note.kind == "violation":
+        return f"guard broken: {clean(note.function)} ({clean(note.what)}), {times}"
+    where = f"{clean(note.function)} at {phrases.place(note.place, folder)}"
+    return f"raised while traced: {where}, {clean(note.what)}, {times}, {phrases.duration(note.seconds)}"
+
+
+def _foot(report: Report) -> Iterator[str]:
+    if report.unlogged:
+        yield f"{report.unlogged:,} more missed and were counted, but their events are not there: no cause can be told."
+    for what, count in report.folded:
+        yield f"{phrases.counted(count, what)} beyond a bound, told as one named other."

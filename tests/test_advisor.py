@@ -1,0 +1,168 @@
+"""One concrete sentence for each reason."""
+
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from keys_made import keys, keys_and_changes
+
+from jaxwatch._advisor import advise, bucket_step, leaf_at
+from jaxwatch._explain import compare
+from jaxwatch._keys import Key, Leaf, Node, Param
+from jaxwatch.events import AdviceCode, Change, Reason
+
+
+def key(**arguments: Any) -> Key:
+    return Key(params=tuple(Param(name, "positional", tree) for name, tree in arguments.items()))
+
+
+def shaped(*shape: int) -> Leaf:
+    return Leaf(shape, "float32")
+
+
+def shape_advice(*shapes: tuple[int, ...]) -> str:
+    made = [key(x=shaped(*shape)) for shape in shapes]
+    (advice,) = advise("step", compare(made[0], made[-1]), made)
+    assert advice.code == "pad_or_bucket"
+    return advice.text
+
+
+def one(reason: Reason, path: str | None = "x", **values: Any) -> tuple[str, str]:
+    (advice,) = advise(values.pop("function", "step"), [Change(reason=reason, path=path, **values)], [])
+    return advice.code, advice.text
+
+
+@given(keys_and_changes())
+def test_every_code_is_of_the_closed_list_and_every_text_a_sentence(
+    case: tuple[Key, Key, set[tuple[str, str | None]]],
+) -> None:
+    before, after, _ = case
+    for advice in advise("step", compare(before, after), [before, after]):
+        assert advice.code in get_args(AdviceCode)
+        assert advice.text[0].isupper()
+        assert advice.text.rstrip("…").endswith(".")
+        assert "\n" not in advice.text
+
+
+@given(keys_and_changes())
+def test_there_is_one_advice_for_each_reason(case: tuple[Key, Key, set[tuple[str, str | None]]]) -> None:
+    before, after, told = case
+    reasons = {reason for reason, _ in told} - {"axis_env"}  # nothing to change: the axis names are the program's
+
+    assert len(advise("step", compare(before, after), [before, after])) == len(reasons)
+
+
+@pytest.mark.parametrize("reason", ["first_call", "cache_lost", "unknown", "fast_path", "axis_env"])
+def test_where_nothing_can_be_said_nothing_is(reason: Reason) -> None:
+    assert advise("step", [Change(reason=reason)], []) == ()
+
+
+# ------------------------------------------------------------------ shapes
+
+
+@pytest.mark.parametrize(
+    ("shapes", "text"),
+    [
+        ([(32, 64), (5, 64)], "Pad x to 32 rows and mask, or drop the remainder."),
+        ([(8, 32), (8, 5)], "Pad x to length 32 along axis 1 and mask, or drop the remainder."),
+        ([(8,), (16,), (24,)], "Pad x along axis 0 to a multiple of 16 and mask: 2 signatures in place of 3."),
+        ([(5,), (6,), (7,), (8,)], "Pad x along axis 0 to a multiple of 8 and mask: 1 signature in place of 4."),
+        ([(2, 3), (3, 2)], "Give x one shape: pad to the largest and mask, or round sizes up to a few."),
+        ([(2,), (2, 2)], "Give x one shape: pad to the largest and mask, or round sizes up to a few."),
+    ],
+)
+def test_shapes_that_vary_are_padded(shapes: list[tuple[int, ...]], text: str) -> None:
+    assert shape_advice(*shapes) == text
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=50))
+def test_the_step_leaves_three_sizes_at_most_and_no_smaller_one_does(sizes: list[int]) -> None:
+    step = bucket_step(sizes)
+
+    assert len({-(-size // step) for size in sizes}) <= 3
+    assert step >= 8
+    assert step.bit_count() == 1
+    assert step == 8 or len({-(-size // (step // 2)) for size in sizes}) > 3
+
+
+def test_several_leaves_are_named_and_many_counted() -> None:
+    def text(number: int) -> str:
+        names = [f"p{n}" for n in range(number)]
+        before = key(**{name: shaped(8) for name in names})
+        after = key(**{name: shaped(4) for name in names})
+        (advice,) = advise("step", compare(before, after), [before, after])
+        return advice.text
+
+    assert "Pad p0 and p1 to" in text(2)
+    assert "Pad p0, p1, p2 and 2 more to" in text(5)
+
+
+def test_a_symbolic_size_is_no_number_to_pad_to() -> None:
+    made = [key(x=Leaf((size,), "float32")) for size in ("n", "m")]
+    (advice,) = advise("step", compare(*made), made)
+
+    assert advice.text.startswith("Give x one shape")
+
+
+@given(keys(least=1))
+def test_every_leaf_is_found_by_its_path(made: Key) -> None:
+    def below(path: str, tree: Any) -> list[tuple[str, Leaf]]:
+        if isinstance(tree, Leaf):
+            return [(path, tree)]
+        children = tree.children if isinstance(tree, Node) else ()
+        return [entry for label, child in children for entry in below(path + label, child)]
+
+    for param in made.params:
+        for path, leaf in below(param.name, param.tree):
+            assert leaf_at(made, path) == leaf
+    assert leaf_at(made, "nowhere") is None
+
+
+def test_a_name_that_begins_another_is_not_taken_for_it() -> None:
+    made = key(x=shaped(1), xs=Node("dict", (("['a']", shaped(2)), ("['a']['b']", shaped(3)))))
+
+    assert leaf_at(made, "xs['a']") == shaped(2)
+    assert leaf_at(made, "xs['a']['b']") == shaped(3)
+    assert leaf_at(made, "xs") is None
+
+
+# ------------------------------------------------------------------ the other reasons
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "words"),
+    [
+        (one("dtype", before="float32[3]", after="int32[3]"), "pin_dtype", ["x", "float32"]),
+        (one("weak_type", before="~float32[]", after="float32[]"), "pin_dtype", ["jnp.float32(x)"]),
+        (one("weak_type", before="~int32[3]", after="int32[3]"), "pin_dtype", ["x.astype(jnp.int32)"]),
+        (one("structure", before="None", after="float32[3]"), "fix_structure", ["x", "None"]),
+        (one("structure", path="x['b']", after="int32[]"), "fix_structure", ["x['b']", "always"]),
+        (one("metadata", before="1", after="2"), "fix_structure", ["x", "static fields"]),
+        (one("static", before="1", after="2"), "unmark_static", ["x", "array argument"]),
+        (one("static", before="M()", after="M()", note="the class has no __eq__: …"), "make_hashable", ["x", "__eq__"]),
+        (one("call_form", before="positional", after="keyword"), "same_call_form", ["x", "by position"]),
+        (one("call_form", before="keyword", after="positional"), "same_call_form", ["x", "by name"]),
+        (one("call_form", before="given", after="left out"), "same_call_form", ["x", "default"]),
+        (one("new_function", path=None), "jit_once", ["step", "outside the loop"]),
+        (one("new_function", path=None, function="<lambda>"), "hoist_function", ["lambda"]),
+        (one("config", path="jax_enable_x64", before="False", after="True"), "set_config_once", ["jax_enable_x64"]),
+        (one("mesh", path=None, before="no mesh", after="mesh(d=2)"), "set_config_once", ["mesh"]),
+        (one("sharding", before="one device", after="P('d')"), "commit_inputs", ["x", "device_put"]),
+        (one("placement", before="a", after="b"), "commit_inputs", ["x"]),
+        (one("layout", before="a", after="b"), "commit_inputs", ["x"]),
+        (one("transform", path=None, before="no transform", after="grad"), "jit_outer", ["jax.jit(jax.grad(step))"]),
+        (one("options", path="donate_argnums", before=None, after="(0,)"), "jit_once", ["step", "options"]),
+    ],
+)
+def test_a_reason_has_a_code_and_names_what_to_change(found: tuple[str, str], code: str, words: list[str]) -> None:
+    assert found[0] == code
+    assert all(word in found[1] for word in words), found[1]
+
+
+def test_two_weak_leaves_are_told_in_one_sentence() -> None:
+    changes = [Change(reason="weak_type", path=name, before="~float32[]", after="float32[]") for name in ("a", "b")]
+    (advice,) = advise("step", changes, [])
+
+    assert "a and b" in advice.text
+    assert "float32" in advice.text

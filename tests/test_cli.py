@@ -1,0 +1,255 @@
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from event_records import Rec, record, training_run, write_log
+
+from jaxwatch import _cli
+
+CHECKOUT = str(Path(__file__).parents[1])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return write_log(tmp_path / "run.jsonl", training_run())
+
+
+def jaxwatch(*args: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("JAXWATCH")}
+    return subprocess.run(
+        [sys.executable, "-m", "jaxwatch", *args],
+        env={**env, "PYTHONPATH": CHECKOUT, **environ},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# ------------------------------------------------------------------ report
+
+
+def test_report_tells_what_a_log_holds(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["report", str(log)]) == 0
+
+    out, err = capsys.readouterr()
+    assert out.startswith("jaxwatch · train.py · 41.2 s, 12.4 s (30 %) of it compiling")
+    assert out.endswith(f"\n1 more under 1 %: jaxwatch report {log} --all\n")
+    assert err == ""
+
+
+def test_all_tells_all(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["report", "--all", str(log)]) == 0
+
+    assert "4  evaluate: y int32[] → int16[]" in capsys.readouterr().out
+
+
+def test_several_logs_are_one_report(tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_log(tmp_path / "other run.jsonl", training_run())
+
+    assert _cli.main(["report", str(log), str(other)]) == 0
+
+    out = capsys.readouterr().out
+    assert "train.py · 2 processes together · 82.4 s,\n  24.8 s (30 %) of it compiling" in out
+    assert "calls 57, 203, 488, 911; each compared with call 1" in out.replace("\n   ", " ")
+    assert f"'{other}' --all" in out
+
+
+def test_lines_that_are_no_events_are_counted_and_the_rest_is_told(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = record("cache_miss", id="x")
+    text = log.read_text()
+    write_log(log, [broken, {"other": 1}, broken, broken])
+    log.write_text(log.read_text() + text + '{"cut')
+
+    assert _cli.main(["report", str(log)]) == 0
+
+    out, err = capsys.readouterr()
+    assert out.startswith("jaxwatch · train.py · 41.2 s")
+    assert err == (
+        f"jaxwatch: 5 lines passed over: {log}:1 is a malformed cache_miss; {log}:2 is not of schema jaxwatch.event/1; "
+        f"{log}:3 is a malformed cache_miss; and 2 more\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no event in {log}: nothing was written. Give a log"),
+        ("garbage\n", "no event in {log}; 1 line passed over: {log}:1 is no JSON. Give a log"),
+        ("{}\n" * 9, "no event in {log}; 9 lines passed over: {log}:1 is not of schema"),
+    ],
+)
+def test_a_file_without_any_event_is_an_error(
+    tmp_path: Path, text: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text(text)
+
+    assert _cli.main(["report", str(log)]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"jaxwatch: {told.format(log=log)}")
+    assert err.endswith("[log-unreadable]\n")
+
+
+def test_a_missing_log_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["report", "/no/such.jsonl"]) == 2
+
+    assert capsys.readouterr().err == (
+        "jaxwatch: cannot read the log /no/such.jsonl: no such file or directory. "
+        "Give the file that --log or JAXWATCH_LOG named. [log-unreadable]\n"
+    )
+
+
+def test_a_log_without_a_run_is_called_by_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    misses: list[Rec] = [one for one in training_run() if one["event"] == "cache_miss"]
+
+    assert _cli.main(["report", str(write_log(tmp_path / "part.jsonl", misses))]) == 0
+
+    assert capsys.readouterr().out.startswith("jaxwatch · part.jsonl · no end in the log · 11.0 s compiling,")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(log: Path) -> None:
+    command = f"{sys.executable} -m jaxwatch report {log}; echo $? >&2"
+    pipe = f"({command}) | true"
+    env = {**os.environ, "PYTHONPATH": CHECKOUT}
+    done = subprocess.run(["/bin/sh", "-c", pipe], env=env, capture_output=True, text=True, check=True)
+
+    assert done.stderr == "0\n"
+
+
+@pytest.mark.parametrize(
+    ("redirect", "code", "told"), [(">&-", 0, ""), ("> /dev/full", 2, "no space left on device.\n")]
+)
+def test_a_stdout_that_is_closed_or_full(log: Path, redirect: str, code: int, told: str) -> None:
+    command = f"{sys.executable} -m jaxwatch report {log} {redirect}"
+    env = {**os.environ, "PYTHONPATH": CHECKOUT}
+    done = subprocess.run(["/bin/sh", "-c", command], env=env, capture_output=True, text=True, check=False)
+
+    assert done.returncode == code
+    assert done.stderr.endswith(told)
+    assert "Traceback" not in done.stderr
+
+
+# ------------------------------------------------------------------ run
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "prog.py").write_text("print('ran')")
+    return tmp_path
+
+
+def test_a_log_that_cannot_be_written_stops_before_the_program(program: Path) -> None:
+    done = jaxwatch("run", "--log", "/no/such/folder/run.jsonl", "prog.py", cwd=program)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"jaxwatch: .*/no/such/folder/run\.jsonl.* \[log-unwritable\]\n", done.stderr)
+
+
+def test_a_port_that_is_taken_stops_before_the_program(program: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = jaxwatch("run", "--port", str(port), "prog.py", cwd=program)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"jaxwatch: port {port} on 127.0.0.1 is taken. ")
+    assert done.stderr.endswith("[port-taken]\n")
+
+
+def test_a_free_port_is_served_and_the_program_runs(program: Path) -> None:
+    done = jaxwatch("run", "--port", "0", "prog.py", cwd=program)
+
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+
+
+@pytest.mark.parametrize("args", [["nope.py"], ["-m", "nope"], ["."]])
+def test_a_program_that_is_not_there_is_an_error_of_one_line(program: Path, args: list[str]) -> None:
+    done = jaxwatch("run", *args, cwd=program)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"jaxwatch: [^\n]* Give [^\n]*\[no-program\]\n", done.stderr)
+
+
+def test_options_of_run_stand_before_the_program_and_all_behind_it_is_the_programs_own(program: Path) -> None:
+    (program / "args.py").write_text("import sys; print(sys.argv[1:])")
+    theirs = ["--log", "x", "--quiet", "-m", "--help", "--", "--port=1"]
+
+    done = jaxwatch("run", "--quiet", "--log", "run.jsonl", "-m", "args", *theirs, cwd=program)
+
+    assert (done.returncode, done.stdout) == (0, f"{theirs}\n")
+    assert not (program / "x").exists()
+
+
+# ------------------------------------------------------------------ the command
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["nope"],
+        ["run"],
+        ["run", "--log"],
+        ["run", "-m"],
+        ["run", "--port", "99999", "x.py"],
+        ["run", "--port", "x", "x.py"],
+        ["report"],
+        ["report", "--nope", "x"],
+        ["--nope"],
+    ],
+)
+def test_a_wrong_usage_exits_with_2_and_says_how_it_goes(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(args) == 2
+
+    out, err = capsys.readouterr()
+    assert "Usage: jaxwatch" in out + err or "requires an argument" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["run", "--help"], ["report", "-h"]])
+def test_help_is_no_error(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(args) == 0
+    assert "Usage: jaxwatch" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["--version"]) == 0
+    assert re.fullmatch(r"jaxwatch \S.*\n", capsys.readouterr().out)
+
+
+def test_importing_the_command_loads_neither_jax_nor_what_a_subcommand_alone_needs() -> None:
+    names = ("jax", "numpy", "rich", "prometheus_client", "structlog", "runpy")
+    code = f"import sys, jaxwatch._cli; print([name for name in {names} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": CHECKOUT},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_paths: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxwatch._reader.read_log", interrupt)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_an_interrupt_while_a_log_is_read_shows_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["report", "x"]) == 130
+    assert "Traceback" not in capsys.readouterr().err

@@ -1,0 +1,155 @@
+"""What a new key is compared with, and what is forgotten at a bound."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxwatch import _limits
+from jaxwatch._history import History, Remembered
+from jaxwatch._keys import Key, Leaf, Node, Param, Static
+from jaxwatch._registry import REGISTRY
+
+
+def key(size: int, *, opaque: bool = False) -> Key:
+    mark = (Param("m", "positional", Static("M", "M", opaque=True)),) if opaque else ()
+    return Key(params=(Param("x", "positional", Leaf((size,), "float32")), *mark))
+
+
+def dropped() -> int:
+    return REGISTRY.snapshot().dropped.get("key", 0)
+
+
+def kept(*sizes: int, identity: str = "f", history: History | None = None) -> History:
+    history = history or History()
+    for call, size in enumerate(sizes, 1):
+        history.keep("code", identity, Remembered(key(size), 100 + call, call))
+    return history
+
+
+def test_a_function_without_any_history_is_called_first() -> None:
+    found = History().explain("code", "f", key(1), traced=True, again=False)
+
+    assert (found.reasons, found.changes, found.compared_with) == (("first_call",), (), None)
+
+
+def test_a_key_is_compared_with_the_nearest_of_the_same_function_object() -> None:
+    history = kept(1, 2, identity="f")
+    kept(9, identity="g", history=history)
+
+    found = history.explain("code", "f", key(9), traced=True, again=True)
+    assert found.reasons == ("shape",)
+    assert found.compared_with is not None
+    assert found.compared_with.call == 1
+    assert found.changes[0].before == "float32[1]"
+
+
+def test_a_new_object_of_the_same_code_is_told_before_what_else_differs() -> None:
+    found = kept(1, identity="f").explain("code", "g", key(2), traced=True, again=False)
+
+    assert found.reasons == ("new_function", "shape")
+    assert found.compared_with is not None
+
+
+def test_other_code_is_not_looked_at() -> None:
+    assert kept(1).explain("other code", "f", key(1), traced=True, again=False).reasons == ("first_call",)
+
+
+@pytest.mark.parametrize(
+    ("traced", "opaque", "reason"),
+    [(True, False, "cache_lost"), (True, True, "unknown"), (False, False, "unknown"), (False, True, "unknown")],
+)
+def test_an_equal_key_is_lost_only_where_it_was_traced_anew_and_shows_all_of_itself(
+    traced: bool, opaque: bool, reason: str
+) -> None:
+    history = History()
+    history.keep("code", "f", Remembered(key(1, opaque=opaque), 1, 1))
+
+    found = history.explain("code", "f", key(1, opaque=opaque), traced=traced, again=True)
+    assert found.reasons == (reason,)
+    assert found.changes[0].note
+
+
+def test_a_key_that_could_not_be_read_is_told_as_unknown() -> None:
+    assert kept(1).explain("code", "f", None, traced=True, again=True).reasons == ("unknown",)
+    assert History().explain("code", "f", None, traced=True, again=False).reasons == ("first_call",)
+
+
+def test_a_function_whose_keys_are_gone_is_neither_called_first_nor_new() -> None:
+    assert History().explain("code", "f", key(1), traced=True, again=True).reasons == ("unknown",)
+    others = kept(1, identity="g")
+    assert others.explain("code", "f", key(1), traced=True, again=True).reasons == ("unknown",)
+
+
+def test_an_equal_key_is_not_kept_twice() -> None:
+    history = kept(1, 2, 1, 2, 1)
+
+    assert history.keys("code", "f") == [key(1), key(2)]
+
+
+@given(st.integers(1, 12), st.lists(st.integers(0, 30), max_size=40))
+def test_the_first_key_and_the_newest_stay_at_the_bound_and_what_goes_is_counted(bound: int, sizes: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_limits, "KEYS_PER_FUNCTION", bound + 1)
+        before = dropped()
+        found = kept(*sizes).keys("code", "f")
+
+    assert len(found) <= bound + 1
+    if sizes:
+        assert found[0] == key(sizes[0])
+    distinct = len(set(sizes))
+    assert dropped() - before >= max(0, distinct - bound - 1)
+
+
+def test_large_keys_are_kept_by_their_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "LEAVES_PER_FUNCTION", 100)
+
+    def large(call: int) -> Key:
+        children = tuple((f"[{n}]", Leaf((call,), "float32")) for n in range(39))
+        return Key(params=(Param("x", "positional", Node("list", children)),))
+
+    history = History()
+    for call in range(5):
+        history.keep("code", "f", Remembered(large(call), call, call))
+    assert history.keys("code", "f") == [large(0), large(4)]
+
+
+def test_objects_of_one_code_are_bounded_and_the_one_that_missed_longest_ago_goes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_limits, "OBJECTS_PER_DEFINITION", 2)
+    history = kept(1, identity="f")
+    kept(1, identity="g", history=history)
+    kept(2, identity="f", history=history)
+    before = dropped()
+    kept(1, identity="h", history=history)
+
+    assert history.keys("code", "f") == [key(1), key(2)]
+    assert history.keys("code", "g") == []
+    assert dropped() - before == 1
+
+
+def test_definitions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "DEFINITIONS", 3)
+    history = History()
+    for number in range(5):
+        history.keep(f"code {number}", "f", Remembered(key(1), number, 1))
+
+    assert [bool(history.keys(f"code {number}", "f")) for number in range(5)] == [False, False, True, True, True]
+
+
+def test_in_a_forked_child_the_parents_misses_are_no_events() -> None:
+    history = kept(1, 2)
+    lock = history.lock
+    history.restart_ids()
+
+    assert history.lock is not lock
+    found = history.explain("code", "f", key(3), traced=True, again=True).compared_with
+    assert found is not None
+    assert found.miss == 0
+
+
+def test_reset_forgets_all() -> None:
+    history = kept(1, 2)
+    history.reset()
+
+    assert history.keys("code", "f") == []

@@ -1,0 +1,115 @@
+"""Keys as plain data."""
+
+import dataclasses
+import pickle
+import re
+
+import pytest
+from figures import hostile
+from hypothesis import given
+from keys_made import keys, keys_and_changes
+
+from jaxwatch import _limits
+from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree
+
+
+def key(tree: Tree, name: str = "x") -> Key:
+    return Key(params=(Param(name, "positional", tree),))
+
+
+@pytest.mark.parametrize(
+    ("leaf", "text"),
+    [
+        (Leaf((8, 128), "float32"), "float32[8,128]"),
+        (Leaf((), "float32", weak=True), "~float32[]"),
+        (Leaf((0,), "int32"), "int32[0]"),
+        (Leaf((), "key<fry>"), "key<fry>[]"),
+        (Leaf(("n", 3), "int8"), "int8[n,3]"),
+    ],
+)
+def test_a_leaf_is_told_as_the_schema_says(leaf: Leaf, text: str) -> None:
+    assert str(leaf) == text
+
+
+def test_a_container_tells_its_first_children() -> None:
+    leaf = Leaf((), "int32")
+
+    assert str(Node("None")) == "None"
+    assert str(Node("tuple", (("[0]", leaf), ("[1]", Node("None"))))) == "tuple([0]: int32[], [1]: None)"
+    assert str(Node("Batch", ((".x", leaf),), Static("3", "int:3"))) == "Batch(3, .x: int32[])"
+    assert str(Node("list", tuple((f"[{n}]", leaf) for n in range(9)))).endswith("[3]: int32[], …)")
+
+
+@given(keys())
+def test_a_signature_is_s_and_hex_digits_and_a_key_can_be_pickled(made: Key) -> None:
+    assert re.fullmatch(r"s[0-9a-f]{12}", made.signature)
+    assert pickle.loads(pickle.dumps(made)).signature == made.signature  # noqa: S301 -- our own
+
+
+@given(keys_and_changes())
+def test_keys_that_differ_have_signatures_that_do(case: tuple[Key, Key, set[tuple[str, str | None]]]) -> None:
+    before, after, told = case
+
+    assert (before.signature == after.signature) is (not told)
+
+
+def test_a_signature_takes_the_digest_of_a_static_and_not_its_shortened_text() -> None:
+    assert key(Static("a…", "t1", digest="1")).signature != key(Static("a…", "t1", digest="2")).signature
+    assert key(Static("a…", "t1", digest="1")).signature == key(Static("a…", "t2", digest="1")).signature
+
+
+def test_what_is_not_known_of_a_tracer_does_not_enter_the_signature_as_text_none() -> None:
+    assert key(Leaf((), "int32")).signature == key(Leaf((), "int32", sharding="")).signature
+
+
+@given(hostile)
+def test_any_name_makes_a_signature(name: str) -> None:
+    made = key(Node(name, ((name, Leaf((), "int32")),), Static(name, name)), name)
+
+    assert made.signature.startswith("s")
+    assert made.abstract
+
+
+def test_the_readable_form_says_how_each_argument_was_given_and_what_else_is_unusual() -> None:
+    leaf = Leaf((2,), "float32")
+    params = (
+        Param("x", "positional", leaf),
+        Param("args[0]", "positional", leaf, variadic=True),
+        Param("y", "keyword", leaf),
+    )
+    made = Key(params=params, mesh="mesh(d=2)", transform="grad", options=(("donate_argnums", "(0,)"),))
+
+    expected = "(x: float32[2], args[0]=float32[2], y=float32[2]) under grad; mesh(d=2); donate_argnums=(0,)"
+    assert made.abstract == expected
+
+
+def test_the_readable_form_of_a_large_tree_is_bounded_and_made_at_once() -> None:
+    tree: Tree = Leaf((), "float32")
+    for _ in range(40):  # in full it would have 4 ** 40 leaves
+        tree = Node("dict", tuple((f"['{name}']", tree) for name in "abcd"))
+    many = Key(params=tuple(Param(f"p{n}", "positional", tree) for n in range(100)))
+
+    assert len(many.abstract) == _limits.ABSTRACT_CHARACTERS
+    assert many.abstract.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("made", "opaque"),
+    [
+        (key(Leaf((), "int32")), False),
+        (key(Static("1", "int:1")), False),
+        (key(Static("Mode()", "Mode:7", opaque=True)), True),
+        (key(Node("Batch", (), Static("", "", opaque=True))), True),
+        (key(Node("tuple", (("[0]", Node("Batch", (), Static("", "", opaque=True))),))), True),
+        (dataclasses.replace(key(Leaf((), "int32")), partial=True), True),
+    ],
+)
+def test_a_key_is_opaque_where_any_part_of_it_is(made: Key, opaque: bool) -> None:
+    assert made.opaque is opaque
+
+
+def test_the_weight_of_a_key_is_its_leaves_and_containers() -> None:
+    leaf = Leaf((), "int32")
+
+    assert key(leaf).leaves == 1
+    assert key(Node("tuple", (("[0]", leaf), ("[1]", Node("list", (("[0]", leaf),)))))).leaves == 4

@@ -59,8 +59,8 @@ CORE = pick()
 def _adopt(jitted: Any, fun: Any, watch: Watch | None, options: Mapping[str, Any]) -> Any:
     """Return what ``jax.jit`` returned watched; without a function, the decorator that does so."""
     chosen = checked_watch(watch)
-    if jitted is None:
-        return _decorator(options, lambda later, function, _watch, _options: _adopt(later, function, chosen, options))
+    if fun is None:
+        return _decorator(jitted, options, lambda later, function, _, __: _adopt(later, function, chosen, options))
     if not chosen.enabled or switched_off() or type(jitted) is not _compat.PJIT_TYPE:
         return jitted
     try:
@@ -77,27 +77,27 @@ def _adopt_installed(jitted: Any, fun: Any, watch: Any, options: Mapping[str, An
     """As ``_adopt``, under ``install``: functions whose code lies in jax itself are left alone, and watch= is unknown."""
     if watch is not None:
         return _compat.ORIGINAL_JIT(fun, watch=watch, **options)  # JAX's own error
-    if jitted is None:
-        return _decorator(options, lambda later, function, _watch, _options: _adopt_installed(later, function, None, options))
+    if fun is None:
+        return _decorator(jitted, options, lambda later, function, _, __: _adopt_installed(later, function, None, options))
     return jitted if _plan.in_jax(fun) else _adopt(jitted, fun, None, options)
 
 
-def _decorator(options: Mapping[str, Any], adopt: Callable[..., Any]) -> Any:
-    """Return what ``jit(**options)`` is: wrong options raise now, as with JAX."""
-    if _compat.HAS_DECORATOR_FORM:
-        return _jit_of(_compat.ORIGINAL_JIT(**options), adopt)
-    return _jit_of(functools.partial(_compat.ORIGINAL_JIT, **options), adopt)
+def _decorator(made: Any, options: Mapping[str, Any], adopt: Callable[..., Any]) -> Any:
+    """Return what ``jit(**options)`` is, of JAX's own decorator; None for a JAX that has none."""
+    return _jit_of(made or functools.partial(_compat.ORIGINAL_JIT, **options), adopt)
 
 
-def _jit_of(original: Callable[..., Any], adopt: Callable[[Any, Any, Any, Any], Any]) -> Any:
-    """Return ``original``, with what it returns handed to ``adopt``; by the native core without a Python frame."""
+def _jit_of(original: Callable[..., Any], adopt: Callable[[Any, Any, Any, Any], Any], *, decorates: bool = True) -> Any:
+    """Return ``original``, with what it returns handed to ``adopt``; by the native core without a Python frame.
+
+    Without a function ``adopt`` gets None for it, and None for what was returned where ``original`` takes none.
+    """
     if CORE.hooks is not None:
-        return CORE.hooks.native.Jit(original, adopt)
+        return CORE.hooks.native.Jit(original, adopt, decorates)
 
     def jit(*args: Any, watch: Any = None, **options: Any) -> Any:
-        if not args:
-            return adopt(None, None, watch, options)
-        return adopt(original(*args, **options), args[0], watch, options)
+        made = original(*args, **options) if args or decorates else None
+        return adopt(made, args[0] if args else None, watch, options)
 
     return jit
 
@@ -124,13 +124,16 @@ def _named(made: Any, like: Callable[..., Any]) -> Any:
     return made
 
 
-jit = _named(_jit_of(_compat.ORIGINAL_JIT, _adopt), _signature_of_jit)
+jit = _named(_jit_of(_compat.ORIGINAL_JIT, _adopt, decorates=_compat.HAS_DECORATOR_FORM), _signature_of_jit)
 jit.__name__ = jit.__qualname__ = "jit"
+jit.__module__ = "jaxwatch"
 
 
 def installed_jit() -> Any:
     """Return what ``install`` puts in place of ``jax.jit``."""
-    made = _named(_jit_of(_compat.ORIGINAL_JIT, _adopt_installed), _compat.ORIGINAL_JIT)
+    jit_of = _jit_of(_compat.ORIGINAL_JIT, _adopt_installed, decorates=_compat.HAS_DECORATOR_FORM)
+    made = _named(jit_of, _compat.ORIGINAL_JIT)
+    made.__module__ = "jax"  # where pickle finds it: in jax._src.api it is JAX's own
     made.__jaxwatch__ = True  # how uninstall knows it
     return made
 

@@ -6,6 +6,8 @@ leaves it again and again with the same key is told, once for each function.
 
 from typing import Any
 
+from jax.tree_util import tree_leaves
+
 from jaxwatch import _compat, _misses
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._keys import Key
@@ -35,9 +37,9 @@ def left(frame: Frame, nanoseconds: int) -> None:
 
 def _note(frame: Frame, departures: dict[Any, int]) -> None:
     subject = frame.subject
-    key = key_of(subject.plan, frame.args, frame.kwargs)
-    if key.transform:  # under grad or vmap every call does
+    if any(map(_compat.is_tracer, tree_leaves((frame.args, frame.kwargs)))):  # under grad or vmap every call does
         return
+    key = key_of(subject.plan, frame.args, frame.kwargs)
     kind = key.signature, _compat.leaf_types(frame.args, frame.kwargs)
     departures[kind] = departures.get(kind, 0) + 1
     if departures[kind] == _TOLD_AT:

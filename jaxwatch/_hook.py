@@ -36,7 +36,11 @@ class Hooks:
 
     def attach(self, jitted: Any, fun: Any, chosen: Watch) -> None:
         """Begin to watch a jitted function in place; departures from the fast path are not seen."""
-        self._hook(jitted, fun, chosen, {}, self.native.Cell())
+        try:
+            self._hook(jitted, fun, chosen, {}, self.native.Cell())
+        except ValueError:  # another thread was first
+            if not self.native.is_hooked(jitted):
+                raise
 
     def detach(self, jitted: Any) -> bool:
         """Stop watching a function; return whether it was watched."""

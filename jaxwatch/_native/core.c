@@ -109,8 +109,8 @@ typedef struct Frame {
     int left;         /* the fast path */
 } Frame;
 
-static _Thread_local Frame *top;  /* innermost active call of this thread */
-static _Thread_local Frame *free_frames;
+static _Thread_local Frame *top; /* innermost active call of this thread */
+static Frame *free_frames;       /* of the process: those of a thread would be lost when it ends */
 
 /* Python's side, set once by `setup`; a process has one. */
 static PyTypeObject *pjit_type;
@@ -218,14 +218,14 @@ static void drop(PyObject *key) { /* with later entries shifted back into the ga
     if (!slot->key) return;
     Slot gone = *slot;
     size_t gap = (size_t)(slot - table), i = gap;
-    table[gap].key = NULL;
+    table[gap] = (Slot){NULL, NULL, NULL};
     for (;;) {
         i = (i + 1) & mask;
         if (!table[i].key) break;
         size_t home = place(table[i].key);
         if (gap <= i ? (gap < home && home <= i) : (gap < home || home <= i)) continue;
         table[gap] = table[i];
-        table[i].key = NULL;
+        table[i] = (Slot){NULL, NULL, NULL};
         gap = i;
     }
     used--;
@@ -335,7 +335,8 @@ static PyObject *hooked(PyObject *self, PyObject *const *args, size_t nargsf, Py
     Py_INCREF(cell);
     uint64_t begun = ticks();
     PyObject *result = cell->call(self, args, nargsf, names);
-    uint64_t ns = as_ns(ticks() - begun);
+    int64_t passed = (int64_t)(ticks() - begun); /* less than 0 where a virtual machine has moved meanwhile */
+    uint64_t ns = passed > 0 ? as_ns((uint64_t)passed) : 0;
     pop(frame);
     if (__builtin_expect(!result || frame->left || frame->object, 0)) {
         if (result) result = worked(frame, result, ns);
@@ -418,6 +419,10 @@ static PyTypeObject *cell_type, *miss_type;
 static PyObject *set_up_anew(PyObject *function, PyObject *state) {
     PyObject *made = PyObject_CallMethod((PyObject *)Py_TYPE(function), "__new__", "O", Py_TYPE(function));
     PyObject *done = made ? PyObject_CallMethod(made, "__setstate__", "O", state) : NULL;
+    if (made && !done) { /* half made: to free it, or to let the collector look at it, crashes; it is lost */
+        PyObject_GC_UnTrack(made);
+        return NULL;
+    }
     PyObject *from = done ? PyObject_GetAttrString(function, "__dict__") : NULL;
     PyObject *to = from ? PyObject_GetAttrString(made, "__dict__") : NULL;
     if (!to || PyDict_Update(to, from)) Py_CLEAR(made);
@@ -449,12 +454,6 @@ static PyObject *core_exact(PyObject *Py_UNUSED(module), PyObject *args) {
 
 /* ------------------------------------------------------------------ hook, unhook */
 
-static PyObject *on_death(PyObject *address, PyObject *Py_UNUSED(weak)) {
-    drop(PyLong_AsVoidPtr(address));
-    Py_RETURN_NONE;
-}
-static PyMethodDef on_death_def = {"on_death", on_death, METH_O, "Drop a hooked function that died."};
-
 static vectorcallfunc *call_pointer(PyObject *function) {
     Py_ssize_t offset = Py_TYPE(function)->tp_vectorcall_offset;
     if (Py_TYPE(function) != pjit_type || offset <= 0) {
@@ -463,6 +462,16 @@ static vectorcallfunc *call_pointer(PyObject *function) {
     }
     return (vectorcallfunc *)((char *)function + offset);
 }
+
+/* In a cycle of garbage the weak reference goes first, and finalizers may still call the function: then JAX's own. */
+static PyObject *on_death(PyObject *address, PyObject *Py_UNUSED(weak)) {
+    PyObject *function = PyLong_AsVoidPtr(address);
+    Cell *cell = find(function)->cell;
+    if (cell) *call_pointer(function) = cell->call;
+    drop(function);
+    Py_RETURN_NONE;
+}
+static PyMethodDef on_death_def = {"on_death", on_death, METH_O, "Drop a hooked function that died."};
 
 static PyObject *core_hook(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *function, *cell_object, *subject;
@@ -505,7 +514,7 @@ static PyObject *core_is_hooked(PyObject *Py_UNUSED(module), PyObject *function)
 static PyObject *core_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) { return PyLong_FromSize_t(used); }
 
 static PyObject *core_current(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
-    if (!top) Py_RETURN_NONE;
+    if (!top || !top->cell->subject) Py_RETURN_NONE; /* the latter: unhooked within its call */
     return Py_XNewRef(frame_object(top));
 }
 
@@ -532,10 +541,12 @@ static PyObject *core_setup(PyObject *Py_UNUSED(module), PyObject *args) {
 typedef struct {
     PyObject_HEAD
     PyObject *original, *adopt, *dict, *weakrefs;
+    int decorates; /* `original` takes options without a function */
     vectorcallfunc vectorcall;
 } Jit;
 
-/* Call `original` with all but watch=, and hand what it returns to adopt(jitted, function or None, watch, options). */
+/* Call `original` with all but watch=, and hand what it returns to adopt(returned, function, watch, options). Without a
+ * function adopt gets None for it, and for what was returned too where `original` is no decorator. */
 static PyObject *Jit_vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names) {
     Jit *self = (Jit *)callable;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), named = names ? PyTuple_GET_SIZE(names) : 0;
@@ -547,11 +558,8 @@ static PyObject *Jit_vectorcall(PyObject *callable, PyObject *const *args, size_
         if (!PyUnicode_CompareWithASCIIString(name, "watch")) watch = args[count + i];
         else if (PyDict_SetItem(options, name, args[count + i])) goto end;
     }
-    if (count) {
-        jitted = PyObject_Call(self->original, given, options);
-        if (jitted) answer = PyObject_CallFunctionObjArgs(self->adopt, jitted, args[0], watch, options, NULL);
-    } else
-        answer = PyObject_CallFunctionObjArgs(self->adopt, Py_None, Py_None, watch, options, NULL);
+    jitted = count || self->decorates ? PyObject_Call(self->original, given, options) : Py_NewRef(Py_None);
+    if (jitted) answer = PyObject_CallFunctionObjArgs(self->adopt, jitted, count ? args[0] : Py_None, watch, options, NULL);
 end:
     Py_XDECREF(options);
     Py_XDECREF(given);
@@ -559,13 +567,15 @@ end:
     return answer;
 }
 static PyObject *Jit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *words[] = {"original", "adopt", NULL};
+    static char *words[] = {"original", "adopt", "decorates", NULL};
     PyObject *original, *adopt;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO", words, &original, &adopt)) return NULL;
+    int decorates;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOp", words, &original, &adopt, &decorates)) return NULL;
     Jit *self = (Jit *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     self->original = Py_NewRef(original);
     self->adopt = Py_NewRef(adopt);
+    self->decorates = decorates;
     self->vectorcall = Jit_vectorcall;
     return (PyObject *)self;
 }
@@ -590,6 +600,18 @@ static void Jit_dealloc(Jit *self) {
     type->tp_free(self);
     Py_DECREF(type);
 }
+/* Pickled by name, as a function of Python is; the decorator `jit(**options)`, which has none, by its parts. */
+static PyObject *Jit_reduce(Jit *self, PyObject *Py_UNUSED(none)) {
+    PyObject *name = self->dict ? PyDict_GetItemString(self->dict, "__qualname__") : NULL;
+    return name ? Py_NewRef(name) : Py_BuildValue("O(OOi)", Py_TYPE(self), self->original, self->adopt, self->decorates);
+}
+static PyObject *Jit_same(PyObject *self, PyObject *Py_UNUSED(memo)) { return Py_NewRef(self); }
+static PyMethodDef Jit_methods[] = {
+    {"__reduce__", (PyCFunction)Jit_reduce, METH_NOARGS, NULL},
+    {"__copy__", Jit_same, METH_NOARGS, NULL},
+    {"__deepcopy__", Jit_same, METH_O, NULL},
+    {NULL},
+};
 static PyMemberDef Jit_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Jit, vectorcall), READONLY, NULL},
     {"__dictoffset__", T_PYSSIZET, offsetof(Jit, dict), READONLY, NULL},
@@ -606,6 +628,7 @@ static PyType_Slot Jit_slots[] = {
     {Py_tp_traverse, Jit_traverse},
     {Py_tp_clear, Jit_clear},
     {Py_tp_dealloc, Jit_dealloc},
+    {Py_tp_methods, Jit_methods},
     {Py_tp_members, Jit_members},
     {Py_tp_getset, Jit_getset},
     {0, NULL},

@@ -19,7 +19,7 @@ class Jit:
     """``original``, with ``watch=`` taken out and what it returns handed to ``adopt``."""
 
     def __init__(
-        self, original: Callable[..., Any], adopt: Callable[[Any, Any, Any, dict[str, Any]], Any]
+        self, original: Callable[..., Any], adopt: Callable[[Any, Any, Any, dict[str, Any]], Any], decorates: bool
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 

@@ -1,0 +1,70 @@
+"""``python -m benchmarks [--quick] [--json FILE] [--check] [--breakdown] [SECTION …]``."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks import bounds, breakdown, hot_path, imports, memory, miss_path, scrape, tables, threads, variants
+
+SECTIONS: Mapping[str, Callable[..., Any]] = {
+    "hot path": hot_path.measure,
+    "misses": miss_path.measure,
+    "import": imports.measure,
+    "memory": memory.sizes,
+    "memory, flat": memory.flat,
+    "scrape": scrape.measure,
+    "threads": threads.measure,
+    "threads, exact": threads.exact,
+    "breakdown": breakdown.measure,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print Markdown, and return 1 where ``--check`` finds a bound broken."""
+    options = _parser().parse_args(arguments)
+    wanted = options.section or [name for name in SECTIONS if name != "breakdown"]
+    if options.breakdown and "breakdown" not in wanted:
+        wanted = ["breakdown"] if not options.section else [*wanted, "breakdown"]
+    variants.columns()  # says so at once where the native core is missing
+    machine = tables.machine()
+    print(f"jax {machine['jax']}, Python {machine['python']}, {machine['processor']}; medians, [quartiles] of paired ratios.\n")
+    found: dict[str, Any] = {}
+    for name in wanted:
+        started = time.perf_counter()
+        found[name] = SECTIONS[name](quick=options.quick)
+        print(tables.section(name, found[name]), flush=True)
+        print(f"{name}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
+    kept = bounds.bounds(found)
+    if options.check:
+        print(tables.checked(kept))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            record = {"machine": machine, "quick": options.quick, **_plain(found), "bounds": [b._asdict() for b in kept]}
+            json.dump(record, file, indent=1)
+    return int(options.check and not all(bound.kept for bound in kept))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What jaxwatch costs, measured.")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], metavar="SECTION", help="; ".join(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="fewer rows and rounds: less than a minute")
+    parser.add_argument("--json", metavar="FILE", help="write all figures there too")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a bound is broken")
+    parser.add_argument("--breakdown", action="store_true", help="where each nanosecond of a scalar call goes (needs cc)")
+    return parser
+
+
+def _plain(value: Any) -> Any:
+    """Return figures as JSON has them."""
+    if hasattr(value, "record"):
+        return value.record()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

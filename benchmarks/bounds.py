@@ -1,0 +1,63 @@
+"""What ``--check`` holds the figures to: the bounds that README promises, each beside the noise of the same run."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from benchmarks import cases, variants
+
+HOT = {cases.SCALAR: 1.02, cases.HUNDRED: 1.01}  # against plain jax.jit
+MISS_MICROSECONDS = 300.0  # of a scalar program
+MISS_SHARE = 0.01  # of the compile of a training step
+IMPORT_MILLISECONDS = 30.0
+EARLIER = "earlier keys"  # in the names of programs whose misses are compared with all keys that are kept
+
+
+class Bound(NamedTuple):
+    """One figure, what it may be, and how exact it is."""
+
+    what: str
+    value: float
+    most: float
+    noise: str
+
+    @property
+    def kept(self) -> bool:
+        """Whether the figure is within."""
+        return self.value <= self.most
+
+
+def bounds(found: Mapping[str, Any]) -> list[Bound]:
+    """Return all bounds of what was measured, by section."""
+    kept = [*_hot(found.get("hot path", {})), *_misses(found.get("misses", {}))]
+    if (took := found.get("import")) is not None:
+        noise = f"±{took.noise:.0f} ms of a whole process"
+        kept.append(Bound("import, with all that watches, ms", took.engine, IMPORT_MILLISECONDS, noise))
+    if (flat := found.get("memory, flat")) is not None:
+        kept.append(Bound("keys kept of one function", flat.kept, flat.keys - flat.dropped, "none: exact"))
+        kept.append(Bound("growth over the second half of the keys, KiB", flat.growth, 1024.0, "one arena of Python's"))
+    if (exact := found.get("threads, exact")) is not None:
+        lost = 2 * exact["made"] - exact["counted"] - exact["timed"]
+        kept.append(Bound("calls of 16 threads miscounted", abs(lost), 0, "none: exact"))
+    return kept
+
+
+def _hot(rows: Mapping[str, Any]) -> list[Bound]:
+    found = []
+    for name, most in HOT.items():
+        if (row := rows.get(name)) is not None:
+            noise = row[variants.AGAIN]
+            low, high = noise.quartiles
+            text = f"{noise.ratio:.3f} [{low:.3f}, {high:.3f}]"
+            found.append(Bound(f"hot path, {name}, ratio", row[variants.NATIVE].ratio, most, text))
+    return found
+
+
+def _misses(programs: Mapping[str, Any]) -> list[Bound]:
+    found = []
+    for name, share in programs.items():
+        if name.startswith("scalar"):
+            found.append(Bound(f"miss, {name}, µs", share.microseconds, MISS_MICROSECONDS, f"of {share.misses} misses"))
+        else:
+            worst = f"worst of {share.misses}: {share.worst:.2%}"
+            found.append(Bound(f"miss, {name}, share of its compile", share.share, MISS_SHARE, worst))
+    return found

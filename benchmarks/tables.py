@@ -1,0 +1,138 @@
+"""Figures → Markdown."""
+
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+
+from benchmarks.bounds import Bound
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def machine() -> dict[str, str]:
+    """Return what the figures depend on."""
+    return {
+        "jax": str(jax.__version__),
+        "python": sys.version.split()[0],
+        "processor": _processor(),
+        "platform": platform.platform(),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        return platform.processor()
+    return f"{len(names)} × {names[0]}" if names else platform.processor()
+
+
+def ratios(first: str, rows: Mapping[Any, Mapping[str, Any]], reference: str) -> str:
+    """Return the table of rows → columns → figures, against the column ``reference``, whose nanoseconds are told."""
+    columns = [name for name in next(iter(rows.values())) if name != reference]
+    lines = [
+        [str(name), f"{row[reference].nanoseconds:,.0f} ns", *(row[column].cell() for column in columns)]
+        for name, row in rows.items()
+    ]
+    return table([first, reference, *columns], lines)
+
+
+def section(name: str, figures: Any) -> str:
+    """Return one section of the report."""
+    return f"### {name[0].upper()}{name[1:]}\n\n{_SECTIONS[name](figures)}\n"
+
+
+def _breakdown(found: Any) -> str:
+    def rows(figures: Mapping[str, Any]) -> str:
+        lines = ([name, f"{figure.nanoseconds:.1f} ns", figure.cell()] for name, figure in figures.items())
+        return table(["scalar call", "median", "against the first"], lines)
+
+    reads = f"One clock read alone: {found.read_nanoseconds:.1f} ns; clock_gettime: {found.system_read_nanoseconds:.1f} ns."
+    return (
+        f"In place, around JAX's own call:\n\n{rows(found.in_place)}\n\n"
+        f"Alone, with nothing in the place of JAX's call:\n\n{rows(found.alone)}\n\n{reads}"
+    )
+
+
+def _misses(programs: Mapping[str, Any]) -> str:
+    head = ["program", "jaxwatch, a miss", "compile reported", "share", "worst", "misses"]
+    return table(
+        head,
+        (
+            [
+                name,
+                f"{share.microseconds:,.0f} µs",
+                f"{share.compile_seconds * 1e3:,.1f} ms",
+                f"{share.share:.2%}",
+                f"{share.worst:.2%}",
+                str(share.misses),
+            ]
+            for name, share in programs.items()
+        ),
+    )
+
+
+def _import(took: Any) -> str:
+    rows = [
+        ["`import jaxwatch`", f"{took.package:.1f} ms"],
+        ["`import jaxwatch; jaxwatch.jit`: all that watches, the probe of the native core included", f"{took.engine:.1f} ms"],
+        ["whole process with it, less one without, in pairs", f"{took.process:.0f} ± {took.noise:.0f} ms"],
+    ]
+    return table(["jax imported already", "median"], rows)
+
+
+def _memory(sizes: Any) -> str:
+    rows = [
+        ["jax.jit's own, per function never called", f"{sizes.plain_function:,.0f}"],
+        ["jaxwatch, per function", f"{sizes.function:,.0f}"],
+        ["the twin, per function", f"{sizes.twin_function:,.0f}"],
+        ["per signature, scalar", f"{sizes.scalar_signature:,.0f}"],
+        ["per signature, 100 leaves", f"{sizes.hundred_leaves_signature:,.0f}"],
+    ]
+    return table(["what", "bytes"], rows)
+
+
+def _flat(flat: Any) -> str:
+    head = ["distinct keys", "kept", "dropped, counted", "resident at half", "resident at the end", "seconds"]
+    row = [f"{flat.keys:,}", f"{flat.kept:,}", f"{flat.dropped:,}", f"{flat.kib[0]:,} KiB", f"{flat.kib[-1]:,} KiB"]
+    return table(head, [[*row, f"{flat.seconds:.0f}"]])
+
+
+def _scrape(scrapes: Mapping[str, Any]) -> str:
+    head = ["1,000 functions", "scrape", "against formatting the same samples", "series", "size"]
+    rows = (
+        [name, f"{s.milliseconds:,.0f} ms", f"{s.formatting.ratio:.2f}", f"{s.series:,}", f"{s.kilobytes:,.0f} kB"]
+        for name, s in scrapes.items()
+    )
+    return table(head, rows)
+
+
+def _exact(found: Mapping[str, int]) -> str:
+    return table(list(found), [[f"{value:,}" for value in found.values()]])
+
+
+def checked(kept: Iterable[Bound]) -> str:
+    """Return the table of bounds."""
+    rows = ([b.what, f"{b.value:,.4g}", f"{b.most:,.4g}", b.noise, "yes" if b.kept else "**no**"] for b in kept)
+    return table(["bound", "measured", "at most", "noise", "kept"], rows)
+
+
+_SECTIONS = {
+    "hot path": lambda rows: ratios("call", rows, "jax.jit"),
+    "threads": lambda rows: ratios("threads", rows, "jax.jit"),
+    "threads, exact": _exact,
+    "misses": _misses,
+    "import": _import,
+    "memory": _memory,
+    "memory, flat": _flat,
+    "scrape": _scrape,
+    "breakdown": _breakdown,
+}

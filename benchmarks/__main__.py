@@ -25,12 +25,13 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
 def main(arguments: list[str]) -> int:
     """Measure, print Markdown, and return 1 where ``--check`` finds a bound broken."""
     options = _parser().parse_args(arguments)
-    wanted = options.section or [name for name in SECTIONS if name != "breakdown"]
+    wanted = options.section or ([] if options.breakdown else [name for name in SECTIONS if name != "breakdown"])
     if options.breakdown and "breakdown" not in wanted:
-        wanted = ["breakdown"] if not options.section else [*wanted, "breakdown"]
+        wanted = [*wanted, "breakdown"]
     variants.columns()  # says so at once where the native core is missing
     machine = tables.machine()
-    print(f"jax {machine['jax']}, Python {machine['python']}, {machine['processor']}; medians, [quartiles] of paired ratios.\n")
+    print(f"jax {machine['jax']}, Python {machine['python']}, {machine['processor']}.")
+    print("Medians; in brackets the quartiles of the paired ratios.\n")
     found: dict[str, Any] = {}
     for name in wanted:
         started = time.perf_counter()
@@ -42,7 +43,12 @@ def main(arguments: list[str]) -> int:
         print(tables.checked(kept))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            record = {"machine": machine, "quick": options.quick, **_plain(found), "bounds": [b._asdict() for b in kept]}
+            record = {
+                "machine": machine,
+                "quick": options.quick,
+                **_plain(found),
+                "bounds": [b._asdict() for b in kept],
+            }
             json.dump(record, file, indent=1)
     return int(options.check and not all(bound.kept for bound in kept))
 
@@ -53,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds: less than a minute")
     parser.add_argument("--json", metavar="FILE", help="write all figures there too")
     parser.add_argument("--check", action="store_true", help="exit with 1 where a bound is broken")
-    parser.add_argument("--breakdown", action="store_true", help="where each nanosecond of a scalar call goes (needs cc)")
+    parser.add_argument(
+        "--breakdown", action="store_true", help="where each nanosecond of a scalar call goes (needs cc)"
+    )
     return parser
 
 

@@ -114,7 +114,7 @@ def _set_up(native: Any) -> None:
 
 
 def _built(changes: Mapping[str, str], folder: str) -> Any:
-    """Return the extension module of a changed ``core.c``; its calls make no frame objects, since none asks it for one."""
+    """Return the extension module of a changed ``core.c``; nobody asks it for frame objects, so it makes none."""
     source = _changed(changes)
     path = os.path.join(tempfile.mkdtemp(dir=folder), "core.c")
     with open(path, "w", encoding="utf-8") as file:
@@ -124,7 +124,14 @@ def _built(changes: Mapping[str, str], folder: str) -> Any:
     found = shutil.which(compiler)
     if found is None:
         raise SystemExit(f"--breakdown needs the C compiler {compiler}.")
-    flags = [*options, *shlex.split(str(sysconfig.get_config_var("CFLAGS"))), "-std=c11", "-O2", "-D_GNU_SOURCE=1", "-w"]
+    flags = [
+        *options,
+        *shlex.split(str(sysconfig.get_config_var("CFLAGS"))),
+        "-std=c11",
+        "-O2",
+        "-D_GNU_SOURCE=1",
+        "-w",
+    ]
     command = [found, *flags, "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}", path, "-o", library]
     subprocess.run(command, check=True)  # noqa: S603 -- the compiler that built Python
     spec = importlib.util.spec_from_file_location("variant.core", library)
@@ -141,6 +148,8 @@ def _changed(changes: Mapping[str, str]) -> str:
         source = file.read()
     for before, after in changes.items():
         if source.count(before) != 1:
-            raise SystemExit(f"--breakdown does not know core.c any more: {before!r} is in it {source.count(before)} times.")
+            raise SystemExit(
+                f"--breakdown does not know core.c any more: {before!r} is in it {source.count(before)} times."
+            )
         source = source.replace(before, after)
     return source

@@ -1,5 +1,7 @@
 """A call that runs from JAX's cache: every column in every row."""
 
+from contextlib import nullcontext
+
 from benchmarks import variants
 from benchmarks._paired import Figure, Run, against, calls_in, interleaved
 from benchmarks.cases import CASES, Case
@@ -24,13 +26,11 @@ def row(case: Case, *, rounds: int) -> dict[str, Figure]:
 
 
 def _flagged(name: str, run: Run) -> Run:
-    """Return a run with JAX's flag of that name on, where there is one; switching is not timed."""
-    if name not in variants.FLAGS:
-        return run
+    """Return a run with JAX's flag of that name on, where there is one; neither switching nor a first call is timed."""
 
     def switched(calls: int) -> float:
-        with variants.switched_on(name):
-            run(1)
+        with variants.switched_on(name) if name in variants.FLAGS else nullcontext():
+            run(1)  # for every variant: without it those with a flag would alone find the processor's caches warm
             return run(calls)
 
     return switched

@@ -37,7 +37,7 @@ class Import:
 
 def measure(*, quick: bool) -> Import:
     """Return how long the import takes."""
-    times = 3 if quick else 15
+    times = 2 if quick else 15
     package, engine, pairs, without = [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
         _run(_WITH, folder)  # writes the bytecode, as an installation does
@@ -50,8 +50,13 @@ def measure(*, quick: bool) -> Import:
             without.append(plain)
             pairs.append(whole - plain)
     low, _, high = statistics.quantiles(without, n=4)
-    medians = (statistics.median(values) * 1e3 for values in (package, engine, pairs))
-    return Import(*medians, noise=(high - low) / 2 * 1e3, processes=2 * times)
+    return Import(
+        package=statistics.median(package) * 1e3,
+        engine=statistics.median(engine) * 1e3,
+        process=statistics.median(pairs) * 1e3,
+        noise=(high - low) / 2 * 1e3,
+        processes=2 * times,
+    )
 
 
 def _run(program: str, bytecode: str) -> tuple[float, str]:

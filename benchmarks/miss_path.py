@@ -1,7 +1,7 @@
 """A call that compiles: what jaxwatch takes of it, in its listeners before and in its slow path after the call.
 
-Each is timed from outside, by clocks around the only entries that JAX and the native core have: the three listeners, and
-what the core calls at the end. What is left out is the making of the frame object, about a microsecond.
+Each is timed from outside, by clocks around the only entries that JAX and the native core have: the three listeners,
+and what the core calls at the end. What is left out is the making of the frame object, about a microsecond.
 """
 
 import statistics
@@ -110,7 +110,9 @@ def measure(*, quick: bool) -> dict[str, Share]:
         "scalar": _shares(_scalar_step, misses=10 if quick else 40),
         f"scalar, {full} earlier keys": _shares(_scalar_step, misses=5 if quick else 20, earlier=full),
         "training step, 100 leaves": _shares(_training_step, misses=2 if quick else 6),
-        f"training step, 100 leaves, {full} earlier keys": _shares(_training_step, misses=2 if quick else 4, earlier=full),
+        f"training step, 100 leaves, {full} earlier keys": _shares(
+            _training_step, misses=2 if quick else 4, earlier=full
+        ),
     }
 
 

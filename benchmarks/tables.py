@@ -32,7 +32,7 @@ def _processor() -> str:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
     except OSError:
         return platform.processor()
-    return f"{len(names)} × {names[0]}" if names else platform.processor()
+    return f"{len(names)} x {names[0]}" if names else platform.processor()
 
 
 def ratios(first: str, rows: Mapping[Any, Mapping[str, Any]], reference: str) -> str:
@@ -55,7 +55,9 @@ def _breakdown(found: Any) -> str:
         lines = ([name, f"{figure.nanoseconds:.1f} ns", figure.cell()] for name, figure in figures.items())
         return table(["scalar call", "median", "against the first"], lines)
 
-    reads = f"One clock read alone: {found.read_nanoseconds:.1f} ns; clock_gettime: {found.system_read_nanoseconds:.1f} ns."
+    reads = (
+        f"One clock read alone: {found.read_nanoseconds:.1f} ns; clock_gettime: {found.system_read_nanoseconds:.1f} ns."
+    )
     return (
         f"In place, around JAX's own call:\n\n{rows(found.in_place)}\n\n"
         f"Alone, with nothing in the place of JAX's call:\n\n{rows(found.alone)}\n\n{reads}"
@@ -83,7 +85,10 @@ def _misses(programs: Mapping[str, Any]) -> str:
 def _import(took: Any) -> str:
     rows = [
         ["`import jaxwatch`", f"{took.package:.1f} ms"],
-        ["`import jaxwatch; jaxwatch.jit`: all that watches, the probe of the native core included", f"{took.engine:.1f} ms"],
+        [
+            "`import jaxwatch; jaxwatch.jit`: all that watches, the probe of the native core included",
+            f"{took.engine:.1f} ms",
+        ],
         ["whole process with it, less one without, in pairs", f"{took.process:.0f} ± {took.noise:.0f} ms"],
     ]
     return table(["jax imported already", "median"], rows)

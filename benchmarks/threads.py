@@ -19,7 +19,12 @@ _EXACT_THREADS, _EXACT_CALLS = 16, 100_000
 def measure(*, quick: bool) -> dict[int, dict[str, Figure]]:
     """Return number of threads → variant → nanoseconds of wall time a call, against plain jax.jit."""
     rounds, calls = (6, 300) if quick else (40, 1000)
-    jits = {variants.PLAIN: jax.jit, variants.AGAIN: jax.jit, variants.NATIVE: jaxwatch.jit, variants.TWIN: variants.twin}
+    jits = {
+        variants.PLAIN: jax.jit,
+        variants.AGAIN: jax.jit,
+        variants.NATIVE: jaxwatch.jit,
+        variants.TWIN: variants.twin,
+    }
     found = {}
     for number in THREADS:
         runs = {name: _run(jit, number) for name, jit in jits.items()}

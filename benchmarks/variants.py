@@ -92,9 +92,10 @@ def columns() -> dict[str, Jit]:
 @contextmanager
 def switched_on(flag: str) -> Iterator[None]:
     """Have a flag of JAX's configuration on."""
-    before = getattr(jax.config, flag)
-    jax.config.update(flag, True)  # noqa: FBT003 -- JAX's own
+    config: Any = jax.config
+    before = getattr(config, flag)
+    config.update(flag, True)  # noqa: FBT003 -- JAX's own
     try:
         yield
     finally:
-        jax.config.update(flag, before)
+        config.update(flag, before)

@@ -1,4 +1,4 @@
-"""``jaxwatch.jit``: jax.jit, and what it returns watched. Picks the core that does so; nobody else imports the extension."""
+"""``jaxwatch.jit``: jax.jit, and what it returns watched. Picks the core; nobody else imports the extension."""
 
 import functools
 import importlib
@@ -74,11 +74,13 @@ def _adopt(jitted: Any, fun: Any, watch: Watch | None, options: Mapping[str, Any
 
 
 def _adopt_installed(jitted: Any, fun: Any, watch: Any, options: Mapping[str, Any]) -> Any:
-    """As ``_adopt``, under ``install``: functions whose code lies in jax itself are left alone, and watch= is unknown."""
+    """As ``_adopt``, under ``install``: functions whose code lies in jax are left alone, and watch= is unknown."""
     if watch is not None:
         return _compat.ORIGINAL_JIT(fun, watch=watch, **options)  # JAX's own error
     if fun is None:
-        return _decorator(jitted, options, lambda later, function, _, __: _adopt_installed(later, function, None, options))
+        return _decorator(
+            jitted, options, lambda later, function, _, __: _adopt_installed(later, function, None, options)
+        )
     return jitted if _plan.in_jax(fun) else _adopt(jitted, fun, None, options)
 
 
@@ -102,7 +104,7 @@ def _jit_of(original: Callable[..., Any], adopt: Callable[[Any, Any, Any, Any], 
     return jit
 
 
-def _signature_of_jit(fun: Callable[..., Any] = ..., /, *, watch: Watch | None = None, **options: Any) -> Any:  # type: ignore[assignment]  # never called
+def _signature_of_jit(fun: Callable[..., Any] = ..., /, *, watch: Watch | None = None, **options: Any) -> Any:
     """Jit ``fun`` as ``jax.jit`` does, and watch it.
 
     Args:
@@ -156,7 +158,9 @@ def attach(function: Any, *, watch: Watch | None = None) -> Any:
     if REGISTRY.find(function) is not None or switched_off():
         return function
     if CORE.hooks is None:
-        raise NoNativeCoreError(f"attach works in place, with the native core alone; {CORE.reason}.", "Use jaxwatch.jit.")
+        raise NoNativeCoreError(
+            f"attach works in place, with the native core alone; {CORE.reason}.", "Use jaxwatch.jit."
+        )
     _listeners.ensure()
     CORE.hooks.attach(function, fun, chosen)
     return function

@@ -83,7 +83,7 @@ class Hooks:
             raise ProbeFailedError("a call without its argument did not fail")
         if cell.calls != 1 or not native.is_hooked(function) or not native.unhook(function):
             raise ProbeFailedError("a hooked call was not seen")
-        if type(function) is not _compat.PJIT_TYPE or function.__wrapped__ is not _throw_away:
+        if type(function) is not _compat.PJIT_TYPE or _compat.function_of(function) is not _throw_away:
             raise ProbeFailedError("a hooked function is not what it was")
         return exact and cell.left == 1
 
@@ -108,5 +108,3 @@ def wrapped_function(jitted: Any) -> Any:
         problem = f"attach({getattr(jitted, '__name__', jitted)!r}) was given a {type(jitted).__name__}."
         raise BadOptionError(problem, "Give what jax.jit returned.")
     return fun
-
-

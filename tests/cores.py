@@ -6,7 +6,6 @@ import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import programs
 import pytest
@@ -108,4 +107,5 @@ def resident() -> int:
 
 def run(program: str, **variables: str) -> programs.Ended:
     """Run a program text with the jaxwatch that is tested here and its native core, which may lie elsewhere."""
-    return programs.run(program, **{"JAXWATCH_CORE": "native", "PYTHONPATH": _PACKAGES, **variables})
+    variables.setdefault("JAXWATCH_CORE", "native")
+    return programs.run(program, folder=None, PYTHONPATH=_PACKAGES, **variables)

@@ -1,6 +1,6 @@
 """Calls that never stay on JAX's fast path are told once, with the cause; those that leave it now and then are not."""
 
-# ruff: noqa: ARG001, ARG005 -- functions of the user's take what they do not use
+# ruff: noqa: ARG001, PLW0108 -- functions of the user's take what they do not use
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -175,7 +175,7 @@ def test_under_a_transformation_no_key_is_read(monkeypatch: pytest.MonkeyPatch, 
 def test_calls_within_an_outer_trace_are_never_told(events: Events) -> None:
     step = jaxwatch.jit(lambda x, n: x + n, static_argnums=1)
 
-    @jaxwatch.jit
+    @jaxwatch.jit  # type: ignore[untyped-decorator]  # jit takes and gives what jax.jit does
     def outer(x: Any) -> Any:
         constant = jnp.float32(1)
         return sum(step(x, 1) for _ in range(8)) + step(constant, 1)
@@ -188,11 +188,14 @@ def test_calls_within_an_outer_trace_are_never_told(events: Events) -> None:
 
 
 def test_shardings_made_anew_for_each_call_are_never_told(events: Events) -> None:
-    mesh = Mesh(np.array(jax.devices()[:1]), ("d",))
+    spec: Any = PartitionSpec
     step = jaxwatch.jit(lambda x: x + 1)
     for _ in range(10):
-        step(jax.device_put(X, NamedSharding(Mesh(np.array(jax.devices()[:1]), ("d",)), PartitionSpec("d"))))
-        step(jax.device_put(X, NamedSharding(mesh, PartitionSpec("d", None) if X.ndim > 1 else PartitionSpec())))
+        mesh = Mesh(np.array(jax.devices()[:1]), ("d",))
+        step(jax.device_put(X, NamedSharding(mesh, spec("d"))))
+        step(jax.device_put(X, NamedSharding(mesh, spec())))
+        step(jax.device_put(X[None], NamedSharding(mesh, spec("d"))))
+        step(jax.device_put(X[None], NamedSharding(mesh, spec("d", None))))
 
     assert departed(events) == []
 
@@ -207,7 +210,9 @@ def test_static_arguments_and_clear_cache_in_turns_are_never_told(events: Events
     assert departed(events) == []
 
 
-def test_more_kinds_of_calls_than_are_looked_at_end_the_looking(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_kinds_of_calls_than_are_looked_at_end_the_looking(
+    events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_departures, "_KEYS", 3)
     step = jaxwatch.jit(lambda x: x)
     subject = REGISTRY.find(step)

@@ -1,10 +1,11 @@
 """What a hooked function is taken for, how it is copied and pickled, attached and detached; what the probe finds."""
 
-# ruff: noqa: ARG001, ARG005 -- functions of the user's take what they do not use
+# ruff: noqa: ARG001, PLW0108 -- functions of the user's take what they do not use
 
 import copy
 import functools
 import gc
+import importlib
 import inspect
 import operator
 import pickle
@@ -15,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]  # it has no types
 import cores
 import jax
 import jax.numpy as jnp
@@ -48,10 +49,10 @@ def native() -> Iterator[Any]:
 
 
 def test_it_is_a_jitted_function_of_jaxs_own_type() -> None:
-    step = jaxwatch.jit(double, static_argnums=1)
+    step: Any = jaxwatch.jit(double, static_argnums=1)
 
     assert type(step) is type(jax.jit(double))
-    assert step.__wrapped__ is double
+    assert vars(step)["__wrapped__"] is double
     assert vars(step).keys() == vars(jax.jit(double, static_argnums=1)).keys()
 
 
@@ -141,14 +142,16 @@ def test_methods_bind() -> None:
             return x + cls.scale
 
         @staticmethod
-        @jaxwatch.jit
+        @jaxwatch.jit  # type: ignore[untyped-decorator]  # jit takes and gives what jax.jit does
         def loss(x: Any) -> Any:
             return x.sum()
 
     model = Model()
     assert isinstance(model.apply, types.MethodType)
     assert (model.apply(X).tolist(), Model.make(X).tolist(), float(Model.loss(X))) == ([0, 3, 6, 9], [3, 4, 5, 6], 6)
-    assert jaxwatch.stats(model.apply).calls == jaxwatch.stats(Model.make).calls == jaxwatch.stats(Model.loss).calls == 1
+    assert (
+        jaxwatch.stats(model.apply).calls == jaxwatch.stats(Model.make).calls == jaxwatch.stats(Model.loss).calls == 1
+    )
 
 
 def test_signature_and_wraps_are_as_with_jax() -> None:
@@ -182,7 +185,7 @@ def test_a_function_without_weak_references_is_left_as_jax_does_it(native: Any) 
 
     assert type(step) is type(plain)
     assert cores.hooks()._seen_through(plain, NoWeak(), native.Cell()) is plain
-    kinds = []
+    kinds: list[tuple[type | None, str]] = []
     for call in (plain, step):
         try:
             call(X)
@@ -351,7 +354,14 @@ def test_a_function_detached_and_attached_again_counts_on() -> None:
     step(X)
 
     assert jaxwatch.stats(step).calls == 2
-    assert sum(stats.calls for stats in REGISTRY.snapshot().functions if stats.definition == jaxwatch.stats(step).definition) == 3
+    assert (
+        sum(
+            stats.calls
+            for stats in REGISTRY.snapshot().functions
+            if stats.definition == jaxwatch.stats(step).definition
+        )
+        == 3
+    )
 
 
 def test_a_function_detached_within_its_own_call_finishes_it(native: Any) -> None:
@@ -490,12 +500,14 @@ def test_a_state_that_changes_later_only_costs_the_departures(native: Any, monke
         {"Cell": lambda: types.SimpleNamespace(calls=0, left=0), "exact": refuse, "hook": lambda *_: None},
     ],
 )
-def test_a_probe_that_fails_leads_to_the_twin(native: Any, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_that_fails_leads_to_the_twin(
+    native: Any, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken = Native(native, **changed)
     with pytest.raises(_hook.ProbeFailedError):
         _hook.Hooks(broken)
 
-    monkeypatch.setattr(_core.importlib, "import_module", lambda _: broken)
+    monkeypatch.setattr(importlib, "import_module", lambda _: broken)
     picked = _core.pick({})
     assert (picked.name, picked.hooks) == ("python", None)
     assert picked.reason.startswith("the native core does not fit this JAX")

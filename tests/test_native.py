@@ -1,16 +1,17 @@
 """The native core: exact counts, no leak, nothing left behind by whatever ends a call; the same answers as the twin."""
 
-# ruff: noqa: ARG001, ARG005 -- functions of the user's take what they do not use
+# ruff: noqa: ARG001, ARG005, PLW0108 -- functions of the user's take what they do not use
 
 import functools
 import gc
 import importlib.util
 import itertools
+import os
 import random
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import cores
@@ -33,6 +34,7 @@ from jaxwatch.events import Event
 
 X = jnp.float32(1)
 MIB = 1024 * 1024
+SANITIZED = os.environ.get("JAXWATCH_SANITIZED") == "1"  # .ci/sanitize says so
 
 
 @pytest.fixture(params=CORES)
@@ -154,8 +156,13 @@ def test_the_clock_keeps_time_within_1_percent(native: Any) -> None:
 
 
 def grown(do: Callable[[int], object], times: int) -> int:
-    """Return by how many bytes the process grew over ``times`` runs, after a tenth of them."""
+    """Return by how many bytes the process grew over ``times`` runs, after a tenth of them.
+
+    Under a sanitizer the tenth is all: it keeps what is freed, and the question is whether anything is touched wrongly.
+    """
     do(times // 10)
+    if SANITIZED:
+        return 0
     gc.collect()
     before = cores.resident()
     do(times)
@@ -302,7 +309,7 @@ def test_a_function_saved_by_a_finalizer_is_jaxs_own(native: Any) -> None:
 
 
 def test_the_table_keeps_ten_thousand_functions_apart(native: Any) -> None:
-    order = random.Random(5)
+    order = random.Random(5)  # noqa: S311 -- an order, no secret
     hooked = native.hooked_count()
     functions = [jaxwatch.jit(identity) for _ in range(10_000)]
     assert native.hooked_count() == hooked + 10_000
@@ -350,10 +357,10 @@ def test_an_error_of_a_static_argument_is_jaxs_and_leaves_nothing(core: str, met
         broken = False
 
         def __hash__(self) -> int:
-            return self.answer("__hash__", 7)
+            return int(self.answer("__hash__", 7))
 
         def __eq__(self, other: object) -> bool:
-            return self.answer("__eq__", True)
+            return bool(self.answer("__eq__", True))
 
         def answer(self, asked: str, value: Any) -> Any:
             if Static.broken and asked == method:
@@ -412,7 +419,7 @@ def test_endless_recursion_ends_as_with_jax(core: str) -> None:
 
 
 def test_calls_within_calls_are_each_counted(core: str) -> None:
-    step = jaxwatch.jit(lambda x, n: x if n == 0 else step(x, n - 1) + 1, static_argnums=1)
+    step: Any = jaxwatch.jit(lambda x, n: x if n == 0 else step(x, n - 1) + 1, static_argnums=1)
 
     with cores.told() as events:
         assert float(step(X, 30)) == 31
@@ -461,7 +468,7 @@ def test_a_static_argument_may_call_what_is_watched(core: str) -> None:
 def test_generators_may_take_turns_within_a_traced_body(core: str) -> None:
     inner = jaxwatch.jit(lambda x: x + 1)
 
-    def numbers(x: Any) -> Iterator[Any]:
+    def numbers(x: Any) -> Generator[Any]:
         while True:
             x = inner(x)
             yield x
@@ -478,6 +485,7 @@ def test_generators_may_take_turns_within_a_traced_body(core: str) -> None:
     assert jaxwatch.stats(step).calls == 1
 
 
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer takes for a fault that greenlet copies stacks")
 @pytest.mark.skipif(importlib.util.find_spec("greenlet") is None, reason="needs greenlet: pip install greenlet")
 def test_greenlets_may_end_their_calls_in_any_order(native: Any) -> None:
     from greenlet import getcurrent, greenlet  # type: ignore[import-not-found,import-untyped,unused-ignore]  # optional
@@ -563,7 +571,7 @@ def test_a_child_forked_within_a_call_has_that_call_alone(native: Any) -> None:
 
 
 def test_a_process_that_ends_while_daemon_threads_call_ends_as_with_jax(native: Any) -> None:
-    """Up to CPython 3.13 a thread that waits for the interpreter within JAX's own C++ ends in an abort, half of the time.
+    """Up to CPython 3.13 a thread that waits for the interpreter within JAX's C++ ends in an abort, half of the time.
 
     With plain jax.jit 14 of 20 such processes did so, with jaxwatch.jit 8 of 20 (jax 0.10.2, CPython 3.11).
     """
@@ -715,7 +723,7 @@ steps = st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.sampled_from(
 
 
 @given(steps)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_both_cores_do_as_jax_does_and_tell_the_same(sequence: list[tuple[str, str]]) -> None:
     reference = Program(jax.jit)
     expected = [reference.do(step) for step in sequence]
@@ -725,7 +733,10 @@ def test_both_cores_do_as_jax_does_and_tell_the_same(sequence: list[tuple[str, s
             program = Program(jaxwatch.jit)
             for step, right in zip(sequence, expected, strict=True):
                 assert program.do(step) == right, (name, step)
-            told_by[name] = _alike(events), [jaxwatch.stats(f).calls for f in (program.plain, program.static, program.outer)]
+            told_by[name] = (
+                _alike(events),
+                [jaxwatch.stats(f).calls for f in (program.plain, program.static, program.outer)],
+            )
 
     assert told_by["native"] == told_by["python"]
 

@@ -1,6 +1,6 @@
 """What the engine knows of a function when it begins to be watched; by either core."""
 
-# ruff: noqa: ARG005 -- functions of the user's take what they do not use
+# ruff: noqa: ARG001 -- functions of the user's take what they do not use
 
 import functools
 from typing import Any

@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from jaxwatch._history import Explanation
 from jaxwatch._options import ACTIONS, Action
-from jaxwatch._registry import REGISTRY, Subject
+from jaxwatch._registry import OTHER, REGISTRY, Subject
 from jaxwatch._words import change_text
 from jaxwatch.errors import BadOptionError, NotWatchedError, RetraceError
 from jaxwatch.events import Advice
@@ -77,7 +77,7 @@ def judge(subject: Subject, *, new_signature: bool, first: bool) -> list[tuple[G
                 found.append((guard, Broken(guard.action, guard.allow, guard.by)))
     watch = subject.watch
     if watch.max_signatures is not None:
-        signatures = sum(name != "other" for name in subject.counters.by_signature)
+        signatures = len(subject.counters.by_signature) - (OTHER in subject.counters.by_signature)
         if new_signature and signatures >= watch.max_signatures:
             by = f"Watch(max_signatures={watch.max_signatures})"
             found.append((None, Broken(watch.on_retrace, watch.max_signatures, by)))

@@ -16,7 +16,7 @@ from jaxwatch._hub import HUB
 from jaxwatch._origin import loaded_compat, origin
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import BadOptionError, JaxwatchWarning, LogUnwritableError
-from jaxwatch.events import FunctionStatsEvent, Run
+from jaxwatch.events import Event, FunctionStatsEvent, Run
 from jaxwatch.exporters.console import console_exporter
 from jaxwatch.exporters.jsonl import LogFile
 
@@ -82,11 +82,19 @@ def configure(*, log: Any = None, console: bool | None = None) -> None:
 def _open_log(path: str | os.PathLike[str]) -> None:
     new = LogFile(path)
     old, SESSION.log = SESSION.log, new
-    HUB.add("log", new)
+    HUB.add("log", _write)
     new(_run("start"))
     _start_ticker()
     if old is not None:
         old.close()
+
+
+def _write(event: Event, /) -> None:
+    """Hand an event to the log; in a forked child the first one starts the ticker, which forking left behind."""
+    if SESSION.ticker is None:
+        _start_ticker()
+    if SESSION.log is not None:
+        SESSION.log(event)
 
 
 def log_in_use() -> str | None:
@@ -154,9 +162,7 @@ def _run(phase: Literal["start", "end"]) -> Run:
 
 def _after_fork() -> None:
     SESSION.lock = threading.Lock()
-    if SESSION.ticker is not None:
-        SESSION.ticker = None
-        _start_ticker()
+    SESSION.ticker = None  # no thread is started here: within the handler it would never come to run
 
 
 if hasattr(os, "register_at_fork"):

@@ -126,10 +126,11 @@ def _aux_of(kind: type, aux: Any, *, redact: bool) -> Static | None:
     """Return what of a node is neither its type's name nor its children: the type itself and the auxiliary data."""
     if kind in _BUILT_IN:
         return None
-    of_kind = Static("", serial(kind), digest="")
+    several = isinstance(aux, list | tuple)
+    of_kind = Static("", f"{serial(kind)}{several}", digest=str(several))
     if aux is None or hasattr(kind, "_fields"):
         return of_kind
-    values = aux[:1] if kind is defaultdict else aux if isinstance(aux, list | tuple) else (aux,)
+    values = aux[:1] if kind is defaultdict else aux if several else (aux,)
     parts = [of_kind, *(static_of(value, redact=redact, typed=False) for value in values)]
     return Static(
         _texts.shortened(", ".join(part.text for part in parts[1:]), 2 * _limits.REPR_CHARACTERS),

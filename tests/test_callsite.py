@@ -23,7 +23,7 @@ def test_it_is_the_innermost_frame_that_is_nobodys_but_the_users() -> None:
     assert user_site() == Site(here(), False)
 
     found: list[Site] = []
-    jax.jit(lambda x: found.append(user_site()))(X)
+    jax.jit(lambda _x: found.append(user_site()))(X)
     assert found[0].text.startswith(__file__)
     assert not found[0].ahead_of_time
 

@@ -1,5 +1,7 @@
 """``jaxwatch.jit``: all forms of it, what it takes, and where it steps aside."""
 
+# ruff: noqa: PLW0108 -- functions of the user's take what they do not use, and are functions of their own
+
 import functools
 import json
 from typing import Any
@@ -99,7 +101,9 @@ def test_a_jitted_function_is_jitted_again_under_its_own_name(events: Events) ->
 
 @pytest.mark.parametrize("thing", [double, jax.jit(double), None, 3, "step", len, jaxwatch, object(), Watch()])
 def test_of_what_is_not_watched_there_are_no_figures(thing: Any) -> None:
-    with pytest.raises(NotWatchedError, match=r"is not watched by jaxwatch\. Jit it with jaxwatch\.jit.*\[not-watched\]"):
+    with pytest.raises(
+        NotWatchedError, match=r"is not watched by jaxwatch\. Jit it with jaxwatch\.jit.*\[not-watched\]"
+    ):
         jaxwatch.stats(thing)
     assert issubclass(NotWatchedError, TypeError)
 

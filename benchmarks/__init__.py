@@ -1,0 +1,1 @@
+"""What jaxwatch costs: ``python -m benchmarks``. Every figure is a ratio, or a difference, of interleaved runs."""

@@ -63,7 +63,9 @@ class _Reader:
             if isinstance(value, (jax.Array, np.ndarray, np.generic, *_SCALARS)):
                 return self.leaf(value)
             return self.tree(value)
-        except Exception:  # noqa: BLE001 -- a node or repr of the user's that fails must not matter
+        except KeyboardInterrupt:  # as in `_texts`
+            raise
+        except BaseException:  # noqa: BLE001 -- a node of the user's that fails must not matter, whatever it raises
             self.partial = True
             return Leaf((), type(value).__name__)
 
@@ -159,7 +161,9 @@ def static_of(value: Any, *, redact: bool, typed: bool = True) -> Static:
     by_identity = _inherited(kind, "__hash__") is object.__hash__ and _inherited(kind, "__eq__") is object.__eq__
     try:
         same = serial(value) if by_identity else hash(value)
-    except Exception:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
+    except KeyboardInterrupt:  # as in `_texts`
+        raise
+    except BaseException:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
         same = "?"
     stable = _texts.digest(f"{kind.__module__}.{kind.__qualname__}:{whole}")
     return Static(text, f"{serial(kind)}:{same}", by_identity, not by_identity, stable, redact)

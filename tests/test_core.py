@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLW0108 -- functions of the user's take what they do not use, and are functions of their own
 
+import asyncio
 import functools
 import json
 from typing import Any
@@ -182,3 +183,16 @@ def test_static_values_are_left_out_of_the_log_where_the_environment_says_so(tmp
     assert second["reasons"] == ["static"]
     assert second["signature"] != first["signature"]
     assert "secret" not in json.dumps([first, second])
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, pytest.fail.Exception, Exception])
+def test_a_repr_may_raise_whatever_it_likes(kind: type[BaseException], events: Events) -> None:
+    class Plan:
+        def __repr__(self) -> str:
+            raise kind("no repr")
+
+    step = jaxwatch.jit(lambda x, plan: x + 1, static_argnums=1)  # noqa: ARG005 -- a static argument that is not read
+
+    assert float(step(1.0, Plan())) == 2
+    assert float(step(1.0, Plan())) == 2
+    assert events.reasons == [("first_call",), ("static",)]

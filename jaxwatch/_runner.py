@@ -118,7 +118,9 @@ def start(
         if port is not None:
             from jaxwatch._serve import serve  # noqa: PLC0415 -- needs prometheus_client
 
-            serve(port=port)
+            where = serve(port=port)
+            if port == 0:  # else nobody could tell
+                print(f"jaxwatch: metrics on {where.url}", file=sys.stderr, flush=True)  # noqa: T201 -- for people
     except BaseException:
         atexit.unregister(_report_at_exit)
         raise

@@ -623,3 +623,13 @@ def test_every_text_names_the_slug_and_no_path_of_ours(step: Any) -> None:
 
     assert text.endswith("[retrace]")
     assert os.path.join(str(ROOT), "jaxwatch", "") not in text
+
+
+def test_switched_off_a_guard_forbids_nothing_and_stats_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXWATCH", "0")
+    step = jaxwatch.jit(lambda x: x + 1)
+
+    with jaxwatch.no_retraces(step):
+        assert float(step(1.0)) == 2
+    with pytest.raises(NotWatchedError, match="JAXWATCH=0"):
+        jaxwatch.stats(step)

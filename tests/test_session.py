@@ -14,6 +14,7 @@ from test_events import MISS
 import jaxwatch
 from jaxwatch import _session
 from jaxwatch._hub import HUB
+from jaxwatch._registry import REGISTRY
 from jaxwatch._session import SESSION
 from jaxwatch.errors import BadOptionError, LogUnwritableError
 
@@ -154,6 +155,18 @@ def test_a_forked_child_writes_under_its_own_number(fresh_log: Path) -> None:
     assert sorted(stats.values()) == [1, 2]
 
 
+def test_a_fault_at_the_end_is_counted_and_not_seen(monkeypatch: pytest.MonkeyPatch, fresh: None) -> None:
+    del fresh
+
+    def failing() -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(_session, "write_stats", failing)
+    _session._end()
+
+    assert REGISTRY.snapshot().dropped == {"log_line": 1}
+
+
 # ------------------------------------------------------------------ configure
 
 
@@ -170,9 +183,12 @@ def test_another_log_takes_the_place_of_the_first(session: None, tmp_path: Path)
     del session
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     jaxwatch.configure(log=one)
+    first = SESSION.log
+    assert first is not None
     jaxwatch.configure(log=str(two))
     HUB.publish(MISS)
 
+    assert first._fd == -1, "it is closed"
     assert [record["event"] for record in records(one)] == ["run"]
     assert [record["event"] for record in records(two)] == ["run", "cache_miss"]
     assert _session.log_in_use() == str(two)

@@ -239,6 +239,29 @@ def test_a_named_sharding_is_told_by_spec_and_mesh() -> None:
     assert param.tree.sharding == "P('data', None) on mesh(data=1)"
 
 
+@pytest.mark.parametrize(
+    ("memory", "order", "text"),
+    [
+        (None, None, ""),
+        ("pinned_host", None, "pinned_host"),
+        (None, "major_to_minor=(1, 0)", "major_to_minor=(1, 0)"),
+        ("pinned_host", "major_to_minor=(1, 0)", "pinned_host, major_to_minor=(1, 0)"),
+    ],
+)
+def test_memory_and_layout_are_told_where_they_are_not_as_usual(
+    memory: str | None, order: str | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = key(f, jnp.zeros((2, 3)))
+    monkeypatch.setattr(_compat, "memory_kind", lambda sharding: memory if sharding else None)
+    monkeypatch.setattr(_compat, "layout", lambda array: order if array is not None else None)
+    made = key(f, jnp.zeros((2, 3)))
+
+    assert isinstance(made.params[0].tree, Leaf)
+    assert made.params[0].tree.layout == text
+    told = [(change.reason, change.before, change.after) for change in compare(usual, made)]
+    assert told == ([("layout", "default", text)] if text else [])
+
+
 def test_a_deleted_array_is_read_without_an_error() -> None:
     array = jnp.zeros((2, 3))
     array.delete()

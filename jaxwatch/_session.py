@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from jaxwatch import _limits, _options
@@ -123,8 +124,14 @@ def write_stats() -> None:
     log = SESSION.log
     if log is None:
         return
+    for event in stats_events():
+        log(event)
+
+
+def stats_events() -> Iterator[FunctionStatsEvent]:
+    """Yield the figures of each function, as they are now: for the log, and for the report of a live process."""
     for stats in REGISTRY.snapshot().functions:
-        event = FunctionStatsEvent(
+        yield FunctionStatsEvent(
             origin=origin(),
             function=stats.function,
             definition=stats.definition,
@@ -133,7 +140,6 @@ def write_stats() -> None:
             signatures=stats.signatures,
             dispatch={f"{bound:.6g}": count for bound, count in stats.dispatch.items()},
         )
-        log(event)
 
 
 def _end() -> None:

@@ -53,7 +53,7 @@ def _shape(_function: str, changes: list[Change], keys: Sequence[Key]) -> tuple[
 
 
 def bucket_step(sizes: Iterable[int]) -> int:
-    """Return the smallest power of two, from 8, whose multiples cover ``sizes`` with at most 3, and fewer than they are."""
+    """Return the smallest power of two, from 8, whose multiples cover ``sizes`` with at most 3, fewer than they are."""
     wanted, step = set(sizes), 8
     most = min(3, max(len(wanted) - 1, 1))  # few enough to compile
     while _buckets(wanted, step) > most and step < max(wanted):

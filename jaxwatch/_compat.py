@@ -162,7 +162,7 @@ def is_tracer(value: object) -> bool:
     return isinstance(value, jax.core.Tracer)
 
 
-_KINDS = {"JVPTracer": "grad", "LinearizeTracer": "grad", "BatchTracer": "vmap", "JaxprTracer": "grad"}
+_KINDS = {"JVPTracer": "jvp", "LinearizeTracer": "grad", "BatchTracer": "vmap", "JaxprTracer": "grad"}
 
 
 def transform_of(tracer: Any) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from jaxwatch import _limits
-from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree
+from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, bare_spec
 from jaxwatch._texts import shortened
 from jaxwatch.events import Change, Reason
 
@@ -184,7 +184,7 @@ def _leaves(path: str, before: Leaf, after: Leaf) -> Iterator[Change]:
         yield Change(reason="dtype", **texts)
     if before.weak != after.weak:
         yield Change(reason="weak_type", **texts)
-    if _differ(before.sharding, after.sharding):
+    if _differ(before.sharding, after.sharding) and bare_spec(before.sharding or "") != bare_spec(after.sharding or ""):
         one = "one device"
         yield Change(reason="sharding", path=path, before=before.sharding or one, after=after.sharding or one)
     elif _differ(before.placement, after.placement):

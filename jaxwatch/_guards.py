@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from jaxwatch._history import Explanation
-from jaxwatch._options import ACTIONS, Action
-from jaxwatch._registry import REGISTRY, Subject
+from jaxwatch._options import ACTIONS, Action, switched_off
+from jaxwatch._registry import OTHER, REGISTRY, Subject
 from jaxwatch._words import change_text
 from jaxwatch.errors import BadOptionError, NotWatchedError, RetraceError
 from jaxwatch.events import Advice
@@ -77,7 +77,7 @@ def judge(subject: Subject, *, new_signature: bool, first: bool) -> list[tuple[G
                 found.append((guard, Broken(guard.action, guard.allow, guard.by)))
     watch = subject.watch
     if watch.max_signatures is not None:
-        signatures = sum(name != "other" for name in subject.counters.by_signature)
+        signatures = len(subject.counters.by_signature) - (OTHER in subject.counters.by_signature)
         if new_signature and signatures >= watch.max_signatures:
             by = f"Watch(max_signatures={watch.max_signatures})"
             found.append((None, Broken(watch.on_retrace, watch.max_signatures, by)))
@@ -148,7 +148,7 @@ class no_retraces:  # noqa: N801 -- used as a context manager and decorator, as 
             raise BadOptionError(f"no_retraces(action={action!r}) is no action.", f"Give one of {ACTIONS}.")
         if isinstance(allow, bool) or not isinstance(allow, int) or allow < 0:
             raise BadOptionError(f"no_retraces(allow={allow!r}) is no number of misses.", "Give 0 or more.")
-        self._subjects = tuple(map(subject_of, functions))
+        self._subjects = () if switched_off() else tuple(map(subject_of, functions))
         self._action: Action = action
         self._allow = allow
         self._by = f"no_retraces at {_written_at()}"
@@ -216,7 +216,9 @@ def subject_of(function: Any) -> Subject:
 
 def _not_watched(function: Any) -> NoReturn:
     what = getattr(function, "__name__", None) or type(function).__name__
-    way_out = "Jit it with jaxwatch.jit, or call jaxwatch.install() before jax.jit is applied to it."
+    way_out = "Jit it with jaxwatch.jit, or call jaxwatch.install() (in tests: pytest --jaxwatch) before it is jitted."
+    if switched_off():
+        way_out = "JAXWATCH=0 in the environment switches jaxwatch off: unset it."
     raise NotWatchedError(f"{what!r} ({type(function).__name__}) is not watched by jaxwatch.", way_out)
 
 

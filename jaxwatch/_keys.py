@@ -1,6 +1,7 @@
 """A key as plain data: all that decides whether JAX can reuse what it has; no array and no object of the user's."""
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -135,7 +136,15 @@ def _stable(tree: Tree) -> object:
     if isinstance(tree, Node):
         aux = "" if tree.aux is None else tree.aux.digest
         return tree.kind, aux, [(label, _stable(child)) for label, child in tree.children]
-    return str(tree), tree.sharding or "", tree.placement or "", tree.layout or ""
+    return str(tree), bare_spec(tree.sharding or ""), tree.placement or "", tree.layout or ""
+
+
+_NONES = re.compile(r"(?<=\()(None(, )?)+(?=\) on )|(, None)+(?=\) on )")
+
+
+def bare_spec(sharding: str) -> str:
+    """Return a sharding's text without the Nones at the end of its spec: what JAX compiles is the same with them."""
+    return _NONES.sub("", sharding)
 
 
 def _leaves(tree: Tree) -> int:

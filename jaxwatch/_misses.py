@@ -104,7 +104,8 @@ def finish(frame: Frame) -> None:
     close(frame)
     layer: Layer = "compile" if frame.compiles else "trace"
     inlined = layer == "trace" and (_around(frame) or (frame.key is not None and frame.key.transform))
-    if not inlined and (frame.compiles or frame.traces):
+    # a trace that nothing follows ran no body: JAX found that of an equal function, a bound method jitted anew say
+    if not inlined and (frame.compiles or frame.lowerings):
         try:
             miss = _miss(frame, layer)
         except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through

@@ -12,6 +12,8 @@ from jaxwatch.events import SCHEMA
 
 # Bytes of one line. Our longest are some ten thousand; what is longer is passed over piece by piece, as one fault.
 LINE_BYTES = 4 * 1024 * 1024
+# Pieces after which a line is taken for endless, and its file is left.
+PIECES = 256
 # Faults that are named; the others are only counted.
 FAULTS_NAMED = 3
 
@@ -84,8 +86,13 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
         if len(line) < LINE_BYTES or line.endswith(b"\n"):
             yield line
             continue
-        while line and not line.endswith(b"\n"):
+        for _ in range(PIECES):
             line = file.readline(LINE_BYTES)
+            if not line or line.endswith(b"\n"):
+                break
+        else:
+            yield None
+            return  # no log at all: a device without an end, say
         yield None
 
 

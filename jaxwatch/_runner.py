@@ -16,9 +16,8 @@ from jaxwatch import _install, _options, _session
 from jaxwatch._hub import HUB
 from jaxwatch._origin import origin
 from jaxwatch._program import Program
-from jaxwatch._registry import REGISTRY
 from jaxwatch._report import Report, ReportBuilder
-from jaxwatch.events import Event, FunctionStatsEvent, Run, to_record
+from jaxwatch.events import Event, Run, to_record
 
 _INTERRUPTED = 130  # what a shell makes of a death by SIGINT
 _TOO_LARGE = 2**63  # what does not fit into a C long, the interpreter takes for -1
@@ -52,16 +51,7 @@ class _Watch:
 
     def report(self) -> Report:
         """Return the report of the run, which ends now."""
-        for stats in REGISTRY.snapshot().functions:
-            event = FunctionStatsEvent(
-                origin=origin(),
-                function=stats.function,
-                definition=stats.definition,
-                calls=stats.calls,
-                misses=stats.misses,
-                signatures=stats.signatures,
-                dispatch={repr(bound): count for bound, count in stats.dispatch.items()},
-            )
+        for event in _session.stats_events():
             self.export(event)
         end = Run(
             origin=origin(),
@@ -118,7 +108,9 @@ def start(
         if port is not None:
             from jaxwatch._serve import serve  # noqa: PLC0415 -- needs prometheus_client
 
-            serve(port=port)
+            where = serve(port=port)
+            if port == 0:  # else nobody could tell
+                print(f"jaxwatch: metrics on {where.url}", file=sys.stderr, flush=True)  # noqa: T201 -- for people
     except BaseException:
         atexit.unregister(_report_at_exit)
         raise

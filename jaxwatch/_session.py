@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from jaxwatch import _limits, _options
@@ -16,7 +17,7 @@ from jaxwatch._hub import HUB
 from jaxwatch._origin import loaded_compat, origin
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import BadOptionError, JaxwatchWarning, LogUnwritableError
-from jaxwatch.events import FunctionStatsEvent, Run
+from jaxwatch.events import Event, FunctionStatsEvent, Run
 from jaxwatch.exporters.console import console_exporter
 from jaxwatch.exporters.jsonl import LogFile
 
@@ -82,11 +83,19 @@ def configure(*, log: Any = None, console: bool | None = None) -> None:
 def _open_log(path: str | os.PathLike[str]) -> None:
     new = LogFile(path)
     old, SESSION.log = SESSION.log, new
-    HUB.add("log", new)
+    HUB.add("log", _write)
     new(_run("start"))
     _start_ticker()
     if old is not None:
         old.close()
+
+
+def _write(event: Event, /) -> None:
+    """Hand an event to the log; in a forked child the first one starts the ticker, which forking left behind."""
+    if SESSION.ticker is None:
+        _start_ticker()
+    if SESSION.log is not None:
+        SESSION.log(event)
 
 
 def log_in_use() -> str | None:
@@ -115,8 +124,14 @@ def write_stats() -> None:
     log = SESSION.log
     if log is None:
         return
+    for event in stats_events():
+        log(event)
+
+
+def stats_events() -> Iterator[FunctionStatsEvent]:
+    """Yield the figures of each function, as they are now: for the log, and for the report of a live process."""
     for stats in REGISTRY.snapshot().functions:
-        event = FunctionStatsEvent(
+        yield FunctionStatsEvent(
             origin=origin(),
             function=stats.function,
             definition=stats.definition,
@@ -125,7 +140,6 @@ def write_stats() -> None:
             signatures=stats.signatures,
             dispatch={f"{bound:.6g}": count for bound, count in stats.dispatch.items()},
         )
-        log(event)
 
 
 def _end() -> None:
@@ -154,9 +168,7 @@ def _run(phase: Literal["start", "end"]) -> Run:
 
 def _after_fork() -> None:
     SESSION.lock = threading.Lock()
-    if SESSION.ticker is not None:
-        SESSION.ticker = None
-        _start_ticker()
+    SESSION.ticker = None  # no thread is started here: within the handler it would never come to run
 
 
 if hasattr(os, "register_at_fork"):

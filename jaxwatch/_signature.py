@@ -63,7 +63,9 @@ class _Reader:
             if isinstance(value, (jax.Array, np.ndarray, np.generic, *_SCALARS)):
                 return self.leaf(value)
             return self.tree(value)
-        except Exception:  # noqa: BLE001 -- a node or repr of the user's that fails must not matter
+        except KeyboardInterrupt:  # as in `_texts`
+            raise
+        except BaseException:  # noqa: BLE001 -- a node of the user's that fails must not matter, whatever it raises
             self.partial = True
             return Leaf((), type(value).__name__)
 
@@ -126,10 +128,11 @@ def _aux_of(kind: type, aux: Any, *, redact: bool) -> Static | None:
     """Return what of a node is neither its type's name nor its children: the type itself and the auxiliary data."""
     if kind in _BUILT_IN:
         return None
-    of_kind = Static("", serial(kind), digest="")
+    several = isinstance(aux, list | tuple)
+    of_kind = Static("", f"{serial(kind)}{several}", digest=str(several))
     if aux is None or hasattr(kind, "_fields"):
         return of_kind
-    values = aux[:1] if kind is defaultdict else aux if isinstance(aux, list | tuple) else (aux,)
+    values = aux[:1] if kind is defaultdict else aux if several else (aux,)
     parts = [of_kind, *(static_of(value, redact=redact, typed=False) for value in values)]
     return Static(
         _texts.shortened(", ".join(part.text for part in parts[1:]), 2 * _limits.REPR_CHARACTERS),
@@ -158,7 +161,9 @@ def static_of(value: Any, *, redact: bool, typed: bool = True) -> Static:
     by_identity = _inherited(kind, "__hash__") is object.__hash__ and _inherited(kind, "__eq__") is object.__eq__
     try:
         same = serial(value) if by_identity else hash(value)
-    except Exception:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
+    except KeyboardInterrupt:  # as in `_texts`
+        raise
+    except BaseException:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
         same = "?"
     stable = _texts.digest(f"{kind.__module__}.{kind.__qualname__}:{whole}")
     return Static(text, f"{serial(kind)}:{same}", by_identity, not by_identity, stable, redact)

@@ -38,7 +38,9 @@ def whole_text(value: Any) -> str:
         if hasattr(kind, "__array__") and (shape := getattr(value, "shape", ())):
             return f"<{kind.__name__} {value.dtype}{list(shape)}>"  # never what it holds
         text = _plain_repr(value) if kind in (tuple, frozenset) and is_plain(value) else repr(value)
-    except Exception as error:  # noqa: BLE001 -- a repr of the user's that fails must not matter
+    except KeyboardInterrupt:  # the user's own, whose moment it happens to be
+        raise
+    except BaseException as error:  # noqa: BLE001 -- a repr of the user's that fails must not matter, SystemExit neither
         return f"<{kind.__name__}, whose repr raises {type(error).__name__}>"
     return _ADDRESS.sub("", text) if isinstance(text, str) else f"<{kind.__name__}>"
 

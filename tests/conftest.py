@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 from published import Events
 
 pytest_plugins = ["pytester"]
+settings.register_profile("jaxwatch", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines are busy
+settings.load_profile("jaxwatch")
 
 
 @pytest.fixture

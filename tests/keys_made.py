@@ -79,7 +79,8 @@ def _other(value: str, *choices: str) -> str:
 
 def _beside(field: str, reason: str, *choices: str) -> Mutation:
     def mutate(key: Key) -> tuple[Key, set[tuple[str, str | None]]]:
-        return dataclasses.replace(key, **{field: _other(getattr(key, field), *choices)}), {(reason, None)}
+        changed: Any = {field: _other(getattr(key, field), *choices)}
+        return dataclasses.replace(key, **changed), {(reason, None)}
 
     return mutate
 
@@ -114,7 +115,8 @@ def changed_leaf(leaf: Leaf, what: str) -> Leaf | None:
     found = getattr(leaf, what)
     if found is None:
         return None
-    return dataclasses.replace(leaf, **{what: _other(found, "first", "second")})
+    changed: Any = {what: _other(found, "first", "second")}
+    return dataclasses.replace(leaf, **changed)
 
 
 def _other_static(static: Static) -> Static:

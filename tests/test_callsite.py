@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from typing import Any
 
 import jax
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from published import Events
 
 import jaxwatch
+from jaxwatch import _compat
 from jaxwatch._callsite import Site, user_site
 
 X = np.ones(3, np.float32)
@@ -23,7 +23,7 @@ def test_it_is_the_innermost_frame_that_is_nobodys_but_the_users() -> None:
     assert user_site() == Site(here(), False)
 
     found: list[Site] = []
-    jax.jit(lambda x: found.append(user_site()))(X)
+    jax.jit(lambda _x: found.append(user_site()))(X)
     assert found[0].text.startswith(__file__)
     assert not found[0].ahead_of_time
 
@@ -56,13 +56,26 @@ def test_on_a_thread_of_its_own_it_is_the_first_frame_of_the_thread(events: Even
     assert events.last().site == f"{__file__}:{work.__code__.co_firstlineno + 1}"
 
 
-@pytest.mark.parametrize("ask", ["trace", "lower"])
-def test_work_ahead_of_time_is_seen_to_be(ask: str) -> None:
-    found: list[Site] = []
+def test_work_ahead_of_time_is_seen_to_be() -> None:
+    found: list[tuple[str, Site]] = []
 
-    def body(x: Any) -> Any:
-        found.append(user_site(2))
-        return x
+    def listen(event: str, value: float, **kwargs: str | int) -> None:
+        del value, kwargs
+        found.append((event, user_site(2)))
 
-    getattr(jax.jit(body), ask)(X)
-    assert found[0].text.startswith(__file__)
+    def last(event: str) -> bool:
+        (site,) = [site for name, site in found if name == event]
+        assert site.text.startswith(__file__)
+        found.clear()
+        return site.ahead_of_time
+
+    jax.monitoring.register_scalar_listener(listen)
+    try:
+        jax.jit(lambda x: x + 1)(X)
+        assert last(_compat.COMPILE_EVENT) is False
+        lowered = jax.jit(lambda x: x + 2).lower(X)
+        found.clear()
+        lowered.compile()
+        assert last(_compat.COMPILE_EVENT) is True
+    finally:
+        jax.monitoring.unregister_scalar_listener(listen)

@@ -3,6 +3,7 @@
 import ast
 import copy
 import functools
+import itertools
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +55,7 @@ def test_every_flag_is_a_bool_and_says_what_is_lost_without_it() -> None:
     source = (ROOT / "jaxwatch" / "_compat.py").read_text()
     body = ast.parse(source).body
     told = {}
-    for node, after in zip(body, body[1:], strict=False):
+    for node, after in itertools.pairwise(body):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             text = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
             told[node.targets[0].id] = str(text)
@@ -163,7 +164,7 @@ def test_a_static_that_changes_is_explained_either_way(
     tells: bool, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not tells:
-        monkeypatch.setattr(_compat, "jit_options", lambda jitted, given: _compat._given_options(given))
+        monkeypatch.setattr(_compat, "jit_options", lambda _jitted, given: _compat._given_options(given))
     step = jaxwatch.jit(lambda x, n: x * n, static_argnums=1)
     step(X, 2)
     step(X, n=2)

@@ -1,5 +1,8 @@
 """``jaxwatch.jit``: all forms of it, what it takes, and where it steps aside."""
 
+# ruff: noqa: PLW0108 -- functions of the user's take what they do not use, and are functions of their own
+
+import asyncio
 import functools
 import json
 from typing import Any
@@ -99,7 +102,9 @@ def test_a_jitted_function_is_jitted_again_under_its_own_name(events: Events) ->
 
 @pytest.mark.parametrize("thing", [double, jax.jit(double), None, 3, "step", len, jaxwatch, object(), Watch()])
 def test_of_what_is_not_watched_there_are_no_figures(thing: Any) -> None:
-    with pytest.raises(NotWatchedError, match=r"is not watched by jaxwatch\. Jit it with jaxwatch\.jit.*\[not-watched\]"):
+    with pytest.raises(
+        NotWatchedError, match=r"is not watched by jaxwatch\. Jit it with jaxwatch\.jit.*\[not-watched\]"
+    ):
         jaxwatch.stats(thing)
     assert issubclass(NotWatchedError, TypeError)
 
@@ -178,3 +183,16 @@ def test_static_values_are_left_out_of_the_log_where_the_environment_says_so(tmp
     assert second["reasons"] == ["static"]
     assert second["signature"] != first["signature"]
     assert "secret" not in json.dumps([first, second])
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError, pytest.fail.Exception, Exception])
+def test_a_repr_may_raise_whatever_it_likes(kind: type[BaseException], events: Events) -> None:
+    class Plan:
+        def __repr__(self) -> str:
+            raise kind("no repr")
+
+    step = jaxwatch.jit(lambda x, plan: x + 1, static_argnums=1)  # noqa: ARG005 -- a static argument that is not read
+
+    assert float(step(1.0, Plan())) == 2
+    assert float(step(1.0, Plan())) == 2
+    assert events.reasons == [("first_call",), ("static",)]

@@ -126,7 +126,7 @@ def test_the_total_is_written_beside_its_parts() -> None:
 
 
 def test_no_field_is_called_as_what_structlog_and_logging_keep_for_themselves() -> None:
-    names = {field.name for kind in (*Event.__subclasses__(), Origin) for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # dataclasses all
+    names = {field.name for kind in (*Event.__subclasses__(), Origin) for field in dataclasses.fields(kind)}
 
     assert not names & {"level", "thread", "message", "msg", "args", "event", "exc_info", "name"}
 

@@ -161,7 +161,9 @@ def test_another_sharding_is_not_also_another_placement() -> None:
 
 @pytest.mark.parametrize("given_first", [True, False])
 def test_a_default_given_or_left_out_is_a_call_form(given_first: bool) -> None:
-    with_it = Key(params=(Param("x", "positional", vector(1)), Param("n", "keyword", Leaf((), "int32"), defaulted=True)))
+    with_it = Key(
+        params=(Param("x", "positional", vector(1)), Param("n", "keyword", Leaf((), "int32"), defaulted=True))
+    )
     without = Key(params=(Param("x", "positional", vector(1)),))
 
     (change,) = compare(with_it, without) if given_first else compare(without, with_it)

@@ -131,9 +131,12 @@ def test_objects_of_one_code_are_bounded_and_the_one_that_missed_longest_ago_goe
 def test_definitions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_limits, "DEFINITIONS", 3)
     history = History()
+    before = dropped()
     for number in range(5):
-        history.keep(f"code {number}", "f", Remembered(key(1), number, 1))
+        for size in range(number + 1):
+            history.keep(f"code {number}", "f", Remembered(key(size), number, 1))
 
+    assert dropped() - before == 1 + 2
     assert [bool(history.keys(f"code {number}", "f")) for number in range(5)] == [False, False, True, True, True]
 
 

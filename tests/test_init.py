@@ -11,7 +11,20 @@ from programs import ROOT, run
 import jaxwatch
 
 HEAVY = ("jax", "jaxlib", "numpy", "prometheus_client", "structlog", "rich", "click", "pytest")
-PURE = ("_explain", "_advisor", "_keys", "_texts", "_words", "_history", "_histogram", "_stats", "_limits", "_hub", "events", "errors")
+PURE = (
+    "_explain",
+    "_advisor",
+    "_keys",
+    "_texts",
+    "_words",
+    "_history",
+    "_histogram",
+    "_stats",
+    "_limits",
+    "_hub",
+    "events",
+    "errors",
+)
 
 
 def test_there_are_no_more_than_24_names_and_each_is_there() -> None:

@@ -1,5 +1,7 @@
 """What a miss tells: where, why, compared with what, at which price; and what is no miss."""
 
+# ruff: noqa: ARG005, PLW0108 -- functions of the user's take what they do not use, and are functions of their own
+
 import dataclasses
 import functools
 import gc
@@ -240,6 +242,35 @@ def test_the_same_function_jitted_again_finds_its_key(events: Events) -> None:
     assert events.reasons == [("first_call",), ("shape",)]
 
 
+class ByValue:
+    def __init__(self) -> None:
+        self.ran: list[int] = []
+
+    def __call__(self, x: Any) -> Any:
+        self.ran.append(1)
+        return x + 1
+
+    def apply(self, x: Any) -> Any:
+        return self(x)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByValue)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+def test_a_function_that_jax_finds_equal_to_an_earlier_one_is_not_traced_and_misses_nothing(events: Events) -> None:
+    """JAX tells of a trace then, but no body runs and nothing is compiled."""
+    one, two = ByValue(), ByValue()
+    kept = [jaxwatch.jit(one.apply), jaxwatch.jit(one.apply), jaxwatch.jit(one), jaxwatch.jit(two)]
+    for function in kept:
+        assert function(X).tolist() == [1, 2, 3, 4]
+
+    assert (len(one.ran), len(two.ran)) == (2, 0)
+    assert events.reasons == [("first_call",), ("first_call",)]
+
+
 def test_a_function_whose_history_was_dropped_is_not_said_to_be_new(
     events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,7 +335,7 @@ def test_a_call_from_the_cache_is_none(events: Events) -> None:
     ("fail", "error"),
     [
         (lambda x: 1 // 0, "ZeroDivisionError"),
-        (lambda x: x if x else x, "TracerBoolConversionError"),
+        (lambda x: x + 1 if x else x, "TracerBoolConversionError"),
         (lambda x: "text", "TypeError"),
         (lambda x: jnp.zeros(2) + jnp.zeros(3), "TypeError"),
     ],
@@ -369,7 +400,7 @@ def test_calls_within_an_outer_trace_are_none_of_their_own(events: Events) -> No
 
 def test_an_error_within_an_outer_trace_is_told_once(events: Events) -> None:
     inner = jaxwatch.jit(lambda x: 1 // 0, watch=Watch(name="inner"))
-    outer = jaxwatch.jit(lambda x: inner(x), watch=Watch(name="outer"))  # noqa: PLW0108 -- a function of its own
+    outer = jaxwatch.jit(lambda x: inner(x), watch=Watch(name="outer"))
     with pytest.raises(ZeroDivisionError):
         outer(X)
 

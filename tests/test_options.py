@@ -57,7 +57,7 @@ def test_nothing_but_a_watch_or_none_is_taken_for_one() -> None:
     assert checked_watch(None) == Watch()
     assert checked_watch(Watch(name="a")) == Watch(name="a")
     for wrong in (True, "step", {"name": "step"}, Watch):
-        with pytest.raises(BadWatchError, match="Give jaxwatch.Watch"):
+        with pytest.raises(BadWatchError, match=r"Give jaxwatch\.Watch"):
             checked_watch(wrong)
 
 

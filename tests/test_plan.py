@@ -1,5 +1,7 @@
 """How a function's arguments are to be read: its names, statics, place and identity."""
 
+# ruff: noqa: ARG001, ARG002 -- functions of the user's take what they do not use, and are functions of their own
+
 import functools
 import gc
 import math

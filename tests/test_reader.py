@@ -154,3 +154,12 @@ def test_the_reader_of_the_records_may_name_a_line_as_a_fault_too(tmp_path: Path
         reading.fault("is odd")
 
     assert reading.named == [f"{log}:{number} is odd" for number in (1, 2, 3)]
+
+
+def test_a_file_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jaxwatch._reader.PIECES", 3)
+
+    reading = read_log(["/dev/zero"])
+
+    assert list(reading) == []
+    assert reading.faults == 1

@@ -24,9 +24,7 @@ class Thing:
 
 
 def subject(name: str = "step", definition: str = "train.py:3", event_name: str = "step") -> Subject:
-    return Subject(
-        name=name, definition=definition, event_name=event_name, in_library=False, watch=Watch(), plan=None
-    )
+    return Subject(name=name, definition=definition, event_name=event_name, in_library=False, watch=Watch(), plan=None)
 
 
 def miss(signature: str = "s1", **values: Any) -> CacheMiss:

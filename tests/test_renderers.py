@@ -88,7 +88,7 @@ def test_a_healthy_run_gets_one_line() -> None:
     ("records", "line"),
     [
         (healthy("a"), "41.2 s, 1.0 s (2 %) compiling, 1 function once. Nothing to improve."),
-        (healthy("", 0.0), "41.2 s, nothing compiled."),
+        (healthy("", 0.0), "41.2 s, nothing compiled in it."),
         (
             [*healthy("a"), miss(9, function="a")],
             "2.0 s (5 %) compiling, 2 first calls of 1 function. Nothing to improve.",

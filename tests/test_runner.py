@@ -428,7 +428,9 @@ def test_a_program_that_closes_stderr_ends_as_it_would(folder: Path) -> None:
 
 
 def test_an_interrupt_from_outside_kills_by_the_signal(folder: Path) -> None:
-    write(folder, "import signal, sys, time\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    # where the tests run in the background, a shell has told all its children to ignore SIGINT
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    write(folder, f"import signal, sys, time\n{heard}\nprint('ready', flush=True)\ntime.sleep(60)\n")
     command = [sys.executable, "-m", "jaxwatch", "run", "prog.py"]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:

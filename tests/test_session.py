@@ -14,6 +14,7 @@ from test_events import MISS
 import jaxwatch
 from jaxwatch import _session
 from jaxwatch._hub import HUB
+from jaxwatch._registry import REGISTRY
 from jaxwatch._session import SESSION
 from jaxwatch.errors import BadOptionError, LogUnwritableError
 
@@ -47,7 +48,12 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("end", "code"),
-    [("", 0), ("sys.exit(3)", 3), ("1 // 0", 1), ("import threading; threading.Thread(target=step, args=(4,)).start()", 0)],
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("1 // 0", 1),
+        ("import threading; threading.Thread(target=step, args=(4,)).start()", 0),
+    ],
 )
 def test_a_run_is_told_at_its_start_and_its_end_with_the_figures_of_each_function(
     end: str, code: int, tmp_path: Path, fresh_log: Path
@@ -135,7 +141,8 @@ def test_a_forked_child_writes_under_its_own_number(fresh_log: Path) -> None:
         child = os.fork()
         if not child:
             step(2.0)
-            sys.exit(0)
+            jaxwatch._session._end()  # what atexit runs; jax itself hangs in a child that exits so
+            os._exit(0)
         os.waitpid(child, 0)
         """,
         JAXWATCH_LOG=str(fresh_log),
@@ -146,6 +153,18 @@ def test_a_forked_child_writes_under_its_own_number(fresh_log: Path) -> None:
     stats = {record["pid"]: record["calls"] for record in records(fresh_log, "function_stats")}
     assert len({record["pid"] for record in ends}) == 2
     assert sorted(stats.values()) == [1, 2]
+
+
+def test_a_fault_at_the_end_is_counted_and_not_seen(monkeypatch: pytest.MonkeyPatch, fresh: None) -> None:
+    del fresh
+
+    def failing() -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(_session, "write_stats", failing)
+    _session._end()
+
+    assert REGISTRY.snapshot().dropped == {"log_line": 1}
 
 
 # ------------------------------------------------------------------ configure
@@ -164,9 +183,12 @@ def test_another_log_takes_the_place_of_the_first(session: None, tmp_path: Path)
     del session
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     jaxwatch.configure(log=one)
+    first = SESSION.log
+    assert first is not None
     jaxwatch.configure(log=str(two))
     HUB.publish(MISS)
 
+    assert first._fd == -1, "it is closed"
     assert [record["event"] for record in records(one)] == ["run"]
     assert [record["event"] for record in records(two)] == ["run", "cache_miss"]
     assert _session.log_in_use() == str(two)

@@ -1,5 +1,7 @@
 """Arguments of every kind as plain data."""
 
+# ruff: noqa: ARG001 -- functions of the user's take what they do not use, and are functions of their own
+
 import collections
 import dataclasses
 import enum
@@ -8,7 +10,7 @@ import gc
 import json
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +19,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 from programs import run
 
-from jaxwatch import _limits
+from jaxwatch import _compat, _limits
 from jaxwatch._explain import compare, reasons_of
 from jaxwatch._keys import Key, Leaf, Node, Static
 from jaxwatch._plan import make_plan
@@ -154,7 +156,7 @@ class Unhashable:
 class Counting(ByValue):
     """Counts how often it is asked."""
 
-    asked: collections.Counter[str] = collections.Counter()
+    asked: ClassVar[collections.Counter[str]] = collections.Counter()
 
     def __eq__(self, other: object) -> bool:
         self.asked["eq"] += 1
@@ -167,6 +169,10 @@ class Counting(ByValue):
     def __repr__(self) -> str:
         self.asked["repr"] += 1
         return "Counting()"
+
+
+def defaulting(factory: Any, **items: Any) -> Any:
+    return collections.defaultdict(factory, **items)
 
 
 X = np.zeros((2, 3), np.float32)
@@ -225,11 +231,35 @@ def test_where_an_array_is_and_whether_it_must_be_there() -> None:
 
 def test_a_named_sharding_is_told_by_spec_and_mesh() -> None:
     mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
-    array = jax.device_put(jnp.zeros((4, 2)), NamedSharding(mesh, PartitionSpec("data", None)))
+    spec: Any = PartitionSpec("data", None)  # type: ignore[no-untyped-call]  # JAX does not annotate it
+    array = jax.device_put(jnp.zeros((4, 2)), NamedSharding(mesh, spec))
 
     (param,) = key(f, array).params
     assert isinstance(param.tree, Leaf)
     assert param.tree.sharding == "P('data', None) on mesh(data=1)"
+
+
+@pytest.mark.parametrize(
+    ("memory", "order", "text"),
+    [
+        (None, None, ""),
+        ("pinned_host", None, "pinned_host"),
+        (None, "major_to_minor=(1, 0)", "major_to_minor=(1, 0)"),
+        ("pinned_host", "major_to_minor=(1, 0)", "pinned_host, major_to_minor=(1, 0)"),
+    ],
+)
+def test_memory_and_layout_are_told_where_they_are_not_as_usual(
+    memory: str | None, order: str | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = key(f, jnp.zeros((2, 3)))
+    monkeypatch.setattr(_compat, "memory_kind", lambda sharding: memory if sharding else None)
+    monkeypatch.setattr(_compat, "layout", lambda array: order if array is not None else None)
+    made = key(f, jnp.zeros((2, 3)))
+
+    assert isinstance(made.params[0].tree, Leaf)
+    assert made.params[0].tree.layout == text
+    told = [(change.reason, change.before, change.after) for change in compare(usual, made)]
+    assert told == ([("layout", "default", text)] if text else [])
 
 
 def test_a_deleted_array_is_read_without_an_error() -> None:
@@ -335,8 +365,8 @@ def told(one: Any, two: Any, **options: Any) -> tuple[str, ...]:
         (Pair(X, X), (X, X), ("structure",)),
         (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=1, a=2), ("structure",)),
         (collections.OrderedDict(a=1), {"a": 1}, ("structure",)),
-        (collections.defaultdict(list, a=1), collections.defaultdict(int, a=1), ("metadata",)),
-        (collections.defaultdict(list, a=1), collections.defaultdict(list, b=1), ("structure",)),
+        (defaulting(list, a=1), defaulting(int, a=1), ("metadata",)),
+        (defaulting(list, a=1), defaulting(list, b=1), ("structure",)),
         (Layer(X, X), Layer(X, X, "test"), ("metadata",)),
         (Layer(X, X, 1), Layer(X, X, 1.0), ()),
         (Layer(X, X, ("a" * 200, 1)), Layer(X, X, ("a" * 200, 2)), ("metadata",)),
@@ -345,6 +375,7 @@ def told(one: Any, two: Any, **options: Any) -> tuple[str, ...]:
         (Layer(X, X, Config(1)), Layer(X, X, Config(2)), ("metadata",)),
         (Layer(X, X, Config(1)), Layer(X, X, Config(1)), ()),
         (Plain(X, aux=("a", 1)), Plain(X, aux=("a", 2)), ("metadata",)),
+        (Plain(X, aux=1), Plain(X, aux=(1,)), ("metadata",)),
         (Plain(X, aux=Identity()), Plain(X, aux=Identity()), ("metadata",)),
         (Plain(X), Plain(X, X), ("structure",)),
     ],
@@ -408,6 +439,129 @@ def test_an_unhashable_static_is_read_without_an_error(value: Any) -> None:
 
     assert isinstance(made.params[0].tree, Static)
     assert made.opaque
+
+
+# ------------------------------------------------------------------ exactly where JAX compiles
+
+
+def always() -> int:
+    return 1
+
+
+partial: Any = jax.tree_util.Partial
+POOL: tuple[Any, ...] = (
+    *(
+        X,
+        jnp.zeros((2, 3)),
+        X.astype(np.float64),
+        X.astype(np.float16),
+        X.astype(np.int64),
+        np.asfortranarray(X),
+        X[::-1],
+    ),
+    *(1, 1.0, True, 1j, np.float32(1), np.float64(1), np.int32(1), jnp.float32(1), jnp.asarray(1.0), np.uint32(3)),
+    *(None, (), [], {}, (X,), [X], [None], [[]], (1, 2), (1, 2.0), (1.0, 2), Bare(), Pair(X, X), Pair(X, None)),
+    *({"a": X}, {"b": X}, {"a": X, "b": X}, collections.OrderedDict(a=X), collections.OrderedDict(a=X, b=1)),
+    *(collections.OrderedDict(b=1, a=X), defaulting(list, a=X), defaulting(int, a=X), Pair(None, X)),
+    *(Layer(X, X), Layer(X, X, "test"), Layer(X, X, 1), Layer(X, X, 1.0), Layer(X, X, True), Layer(X, X, always)),
+    *(
+        Layer(X, X, Config(1)),
+        Layer(X, X, Config(2)),
+        Layer(X, {}),
+        Layer(X, ()),
+        Layer(X, None),
+        Plain(X),
+        Plain(X, X),
+    ),
+    *(Plain(X, aux=1), Plain(X, aux=(1,)), Plain(X, aux=(1.0,)), Plain(X, aux=Mode.TEST), Keyed(X), Keyed(X, 1)),
+    *(jax.random.key(0), jax.random.key(0, impl="rbg"), jax.random.PRNGKey(0), jnp.zeros(3, jnp.bfloat16)),
+    *(jax.device_put(X, jax.devices()[0]), partial(always, X), partial(f, X)),
+)
+NAN = float("nan")
+STATICS = (
+    *(1, 1.0, True, 1 + 0j, "1", b"1", 0.0, -0.0, NAN, float("nan"), None, ..., 10**30, float(10**30), 1j, -0.0 + 1j),
+    *((1,), (1.0,), (True,), ((1,), 2), ((1.0,), 2), (NAN,), (NAN,), (float("nan"),), (1, (2, 3)), (1, 2, 3)),
+    *(frozenset([1]), frozenset([1.0]), frozenset("ab"), frozenset("ba"), "x" * 300, "x" * 299 + "y"),
+    *(Mode.TRAIN, Mode.TEST, Config(1), Config(1), Config(2), (Config(1),), (Config(2),), ByValue(1), ByValue(1)),
+    *(ByValue(2), Collides(1), Collides(1), Identity(), Identity(), f, always, lambda: 1, lambda: 1, len, int, Config),
+    *(np.float32(1), np.float64(1), np.int32(1), np.dtype("float32"), range(3), range(3), functools.partial(f)),
+    *(Pair(1, 2), Pair(1, 2), (1, 2), jax.nn.relu),
+)
+
+
+@pytest.mark.parametrize(("pool", "static"), [(POOL, False), (STATICS, True)], ids=["arguments", "statics"])
+def test_a_key_differs_from_all_earlier_ones_just_where_jax_compiles(pool: tuple[Any, ...], static: bool) -> None:
+    compiled: list[str] = []
+
+    def listen(event: str, duration_secs: float, **kwargs: str | int) -> None:
+        del duration_secs
+        if event == _compat.COMPILE_EVENT:
+            compiled.append(str(kwargs.get("fun_name")))
+
+    def body(x: Any) -> Any:
+        return 0
+
+    options: dict[str, Any] = {"static_argnums": 0} if static else {"keep_unused": True}
+    jitted = jax.jit(body, **options)
+    plan = make_plan(body, jitted, options)
+    earlier: list[Key] = []
+    wrong = []
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for value in pool + pool:
+            made = key_of(plan, (value,), {})
+            compiled.clear()
+            jitted(value)
+            equal = [kept.abstract for kept in earlier if compare(kept, made) == ()]
+            if ("jit(body)" in compiled) == bool(equal):
+                wrong.append((made.abstract, equal))
+            earlier.append(made)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+
+    assert wrong == []
+
+
+SHARDED = """
+    import json
+    import jax, numpy as np
+    from jax.sharding import NamedSharding, PartitionSpec as P
+    from jaxwatch import _compat
+    from jaxwatch._explain import compare
+    from jaxwatch._plan import make_plan
+    from jaxwatch._signature import key_of
+
+    def body(x): return 0
+    jitted = jax.jit(body, keep_unused=True)
+    plan = make_plan(body, jitted, {})
+    compiled = []
+    def listen(event, duration_secs, **kwargs):
+        if event == _compat.COMPILE_EVENT and kwargs["fun_name"] == "jit(body)":
+            compiled.append(1)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    four, two = jax.make_mesh((4,), ("d",)), jax.make_mesh((2, 2), ("d", "m"))
+    one = jax.make_mesh((1,), ("d",), devices=jax.devices()[:1])
+    x = np.zeros((4, 8), np.float32)
+    places = [None, *jax.devices()[:2], jax.sharding.SingleDeviceSharding(jax.devices()[0])]
+    places += [NamedSharding(four, spec) for spec in (P(), P("d"), P("d", None), P(None, "d"), P(None), P(("d",)))]
+    places += [NamedSharding(two, spec) for spec in (P(), P("d"), P("m"), P("d", "m"), P(("d", "m")), P(None, "m"))]
+    places += [NamedSharding(one, spec) for spec in (P(), P("d"))]
+    earlier, wrong = [], []
+    for place in places + places:
+        array = x if place is None else jax.device_put(x, place)
+        key = key_of(plan, (array,), {})
+        compiled.clear()
+        jitted(array)
+        equal = [other for other, kept in earlier if not compare(kept, key)]
+        if bool(compiled) == bool(equal):
+            wrong.append([str(place), list(map(str, equal))])
+        earlier.append((place, key))
+    print(json.dumps(wrong))
+"""
+
+
+def test_and_also_where_arrays_lie_on_several_devices() -> None:
+    assert run(SHARDED, XLA_FLAGS="--xla_force_host_platform_device_count=4").data() == []
 
 
 def test_another_class_of_the_same_name_is_another_key() -> None:

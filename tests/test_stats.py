@@ -1,6 +1,7 @@
 """Frozen figures."""
 
 import dataclasses
+import inspect
 import pickle
 
 import pytest
@@ -33,4 +34,4 @@ def test_quantiles_are_of_the_calls_from_the_cache() -> None:
 def test_every_figure_is_described() -> None:
     for kind in (type(BLANK), type(process())):
         for field in dataclasses.fields(kind):
-            assert f"\n        {field.name}: " in (kind.__doc__ or "")
+            assert f"\n    {field.name}: " in (inspect.getdoc(kind) or "")

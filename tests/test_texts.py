@@ -15,9 +15,17 @@ from jaxwatch import _limits
 from jaxwatch._texts import digest, equal_text, is_plain, label_text, nans, shortened, value_text, whole_text
 
 scalars = st.one_of(
-    st.integers(), st.floats(), st.booleans(), st.complex_numbers(), st.text(max_size=5), st.binary(max_size=5), st.none()
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.complex_numbers(),
+    st.text(max_size=5),
+    st.binary(max_size=5),
+    st.none(),
 )
-plain = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3))
+plain = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3), max_leaves=5
+)
 
 
 class Raising:

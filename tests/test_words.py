@@ -30,7 +30,10 @@ changes = st.builds(Change, reason=st.sampled_from(REASONS), path=sides, before=
         (Change(reason="cache_lost", note="its entry is gone"), "its entry is gone"),
         (Change(reason="cache_lost"), "cache lost"),
         (Change(reason="mesh", before="no mesh", after="mesh(d=2)"), "no mesh → mesh(d=2)"),
-        (Change(reason="config", path="jax_enable_x64", before="False", after="True"), "jax_enable_x64: False → True (config)"),
+        (
+            Change(reason="config", path="jax_enable_x64", before="False", after="True"),
+            "jax_enable_x64: False → True (config)",
+        ),
     ],
 )
 def test_a_change_is_a_line(change: Change, text: str) -> None:
@@ -47,6 +50,6 @@ def test_a_few_are_told_and_the_rest_counted(made: list[Change], most: int) -> N
 
 
 def test_a_leaf_that_differs_in_shape_and_dtype_is_told_once() -> None:
-    both = [Change(reason=reason, path="x", before="int32[4]", after="int8[5]") for reason in ("shape", "dtype")]  # type: ignore[arg-type]  # two of the list
+    both = [Change(reason=reason, path="x", before="int32[4]", after="int8[5]") for reason in ("shape", "dtype")]
 
     assert changes_text(both) == "x: int32[4] → int8[5]"

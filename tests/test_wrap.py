@@ -1,19 +1,19 @@
 """What jaxwatch.jit returns behaves as what jax.jit returns, and counts."""
 
+# ruff: noqa: ARG001, ARG005, PLW0108, TRY301 -- functions of the user's take what they do not use, and are functions of their own
+
 import asyncio
 import copy
 import functools
 import gc
 import inspect
-import pickle
 import re
 import threading
 import typing
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NoReturn
 
-import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,6 +31,10 @@ from jaxwatch.events import TraceError
 
 _ADDRESS = re.compile("0x[0-9a-f]+")
 X = np.arange(4, dtype=np.float32)
+MESH = jax.make_mesh((1,), ("d",), devices=jax.devices()[:1])
+SPEC: Any = jax.sharding.PartitionSpec("d")  # type: ignore[no-untyped-call]  # JAX does not annotate it
+PARTIAL: Any = jax.tree_util.Partial  # which JAX does not annotate
+SHAPE: Any = jax.eval_shape(lambda: X)
 
 
 def double(x: Any, n: int = 2) -> Any:
@@ -149,7 +153,7 @@ def test_of_a_method_it_is_a_method() -> None:
     assert Model.apply(model, X).tolist() == [0, 3, 6, 9]
     assert Model.make(X).tolist() == [5, 6, 7, 8]
     assert float(model.loss(X)) == 6
-    assert model.apply.__self__ is model  # type: ignore[attr-defined]  # a method has it
+    assert model.apply.__self__ is model
     assert jaxwatch.stats(model.apply).calls == 2
     assert jaxwatch.stats(Model.apply).calls == 2
     assert jaxwatch.stats(model.loss).calls == 1
@@ -192,14 +196,33 @@ def test_of_a_method_it_is_a_method() -> None:
         lambda jit: jax.lax.scan(jit(lambda c, x: (c + x, c)), 0.0, X),
         lambda jit: jax.lax.cond(True, jit(lambda x: x + 1), jit(lambda x: x - 1), X),
         lambda jit: jax.lax.fori_loop(0, 3, jit(lambda i, x: x + i), X),
+        lambda jit: jax.lax.while_loop(jit(lambda x: x[0] < 3), jit(lambda x: x + 1), X),
+        lambda jit: jax.lax.map(jit(lambda x: x + 1), X),
+        lambda jit: jax.lax.associative_scan(jit(lambda a, b: a + b), X),
+        lambda jit: jax.pmap(jit(lambda x: x + 1))(X[None]),
+        lambda jit: jax.closure_convert(jit(lambda x: x + 1), X)[0](X),
+        lambda jit: jit(lambda f, x: f(x))(PARTIAL(jit(lambda x: x + 1)), X),
+        lambda jit: jit(lambda f, x: f(x), static_argnums=0)(jit(lambda x: x + 1), X),
+        lambda jit: jax.vjp(jit(lambda x: x**2), X)[1](X),
+        lambda jit: jax.jvp(jit(lambda x: x**2), (X,), (X,)),
+        lambda jit: jax.linear_transpose(jit(lambda x: x * 2), X)(X),
+        lambda jit: jax.named_call(jit(lambda x: x + 1), name="n")(X),
+        lambda jit: jax.shard_map(jit(lambda x: x + 1), mesh=MESH, out_specs=SPEC)(X),
+        lambda jit: jax.eval_shape(jit(lambda x: {"a": x}), x=X)["a"].dtype.name,
+        lambda jit: jax.eval_shape(functools.partial(jit(lambda x, n: x[:n], static_argnums=1), n=2), X).shape,
         lambda jit: jax.tree_util.tree_map(jit(lambda x: x + 1), {"a": X}),
         lambda jit: list(map(jit(lambda x: x + 1), [X, X])),
         lambda jit: jit(lambda key: jax.random.normal(key, (2,)))(jax.random.key(0)),
-        lambda jit: jit(lambda x: jax.pure_callback(lambda y: y, jax.ShapeDtypeStruct((4,), np.float32), x))(X),
+        lambda jit: jit(lambda x: jax.pure_callback(lambda y: y, SHAPE, x))(X),
     ],
 )
 def test_results_are_those_of_jax_jit(use: Callable[[Any], Any]) -> None:
     assert same(use)[0] == "result"
+
+
+@pytest.mark.xfail(strict=True, reason="an object in front: jax.eval_shape asks for the very type of JAX's own")
+def test_jaxs_eval_shape_takes_static_arguments() -> None:
+    same(lambda jit: jax.eval_shape(jit(lambda x, n: x[:n], static_argnums=1), X, 2).shape)
 
 
 class Raising:
@@ -507,7 +530,7 @@ def generator(x: Any) -> Iterator[Any]:
         lambda: renamed(__defaults__=(1,)),
         lambda: renamed(__signature__=3),
         lambda: renamed(__code__=double.__code__),
-        lambda: eval("lambda x: x + 1"),
+        lambda: eval("lambda x: x + 1"),  # noqa: S307 -- code without a file
     ],
 )
 def test_an_odd_callable_comes_out_as_with_jax_jit(make: Callable[[], Any]) -> None:
@@ -535,8 +558,10 @@ def test_a_finalizer_that_calls_watched_functions_does_no_harm() -> None:
 # ------------------------------------------------------------------ copies
 
 
-@pytest.mark.parametrize("through", [pickle, cloudpickle])
-def test_a_pickled_function_comes_back_watched_as_it_was(through: Any) -> None:
+@pytest.mark.parametrize("name", ["pickle", "cloudpickle"])
+def test_a_pickled_function_comes_back_watched_as_it_was(name: str) -> None:
+    through = pytest.importorskip(name)
+
     def sent(function: Any) -> Any:
         return outcome(lambda _jit: through.loads(through.dumps(function))(X, 3), None)
 
@@ -550,6 +575,8 @@ def test_a_pickled_function_comes_back_watched_as_it_was(through: Any) -> None:
 
 
 def test_a_closure_goes_through_cloudpickle_as_with_jax() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+
     def use(jit: Any) -> Any:
         scale = 3.0
         step = jit(lambda x: x * scale)
@@ -691,7 +718,7 @@ def test_tasks_of_asyncio_do_not_get_in_each_others_way(events: Events) -> None:
 def test_a_generator_may_be_left_in_the_midst(events: Events) -> None:
     step = made(lambda x: x + 1)
 
-    def batches() -> Iterator[Any]:
+    def batches() -> Generator[Any]:
         while True:
             yield step(X)
 
@@ -806,13 +833,14 @@ def test_caches_are_those_of_plain_jit() -> None:
     def body(x: Any) -> Any:
         return x * 5
 
-    jax.monitoring.register_event_duration_secs_listener(listen)
+    monitoring: Any = vars(_compat)["_monitoring"]
+    monitoring.register_event_duration_secs_listener(listen)
     try:
         jax.jit(body)(X)
         made(body)(X)
         jax.jit(body)(X)
     finally:
-        _compat._monitoring.unregister_event_duration_listener(listen)
+        monitoring.unregister_event_duration_listener(listen)
     assert len(compiled) == 1
 
 

@@ -1,6 +1,7 @@
 """Events for structlog: warnings for what was recompiled; with a structlog of the user's, first compiles too."""
 
 import functools
+import os
 import sys
 import time
 from collections import OrderedDict
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxwatch import _limits
+from jaxwatch._labels import program_folder
 from jaxwatch._words import changes_text
 from jaxwatch.events import CacheMiss, Event
 
@@ -72,7 +74,7 @@ def _fields(event: CacheMiss) -> dict[str, Any]:
         "call": event.call,
         "what": changes_text(event.changes) or event.reasons[0].replace("_", " "),
         "seconds": round(event.seconds.total, 3),
-        "site": event.site,
+        "site": event.site.removeprefix(os.path.join(program_folder(), "")),
     }
 
 

@@ -73,7 +73,8 @@ def _healthy(report: Report, told: str) -> str:
     wall, compiling = report.wall_seconds, report.compile_seconds
     compiled = [row for row in report.functions if row.misses]
     if not compiled and not report.eager_count:
-        return f"{told} compiling, all of it ahead of time. Nothing to improve." if compiling else "nothing compiled."
+        nothing = "nothing compiled in it."  # children that were spawned are not seen
+        return f"{told} compiling, all of it ahead of time. Nothing to improve." if compiling else nothing
     of_it = f" ({phrases.share(compiling, wall)})" if wall and compiling <= wall else ""
     number = phrases.counted(len(compiled), "function")
     if not compiled:

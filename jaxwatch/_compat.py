@@ -8,7 +8,6 @@ import functools
 import inspect
 import os
 import threading
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -211,32 +210,6 @@ def layout(array: Any) -> str | None:
     except Exception:  # noqa: BLE001 -- deleted arrays and older versions do not say
         return None
     return None if order == tuple(range(len(order))) else f"major_to_minor={order}"
-
-
-def weakly_referable(value: Any) -> bool:
-    """Whether a weak reference to the value can be made."""
-    try:
-        weakref.ref(value)
-    except TypeError:
-        return False
-    return True
-
-
-def leaf_types(args: Any, kwargs: Any) -> tuple[str, ...]:
-    """Return the types of all leaves: the fast path has entries of their own for NumPy's arrays and JAX's."""
-    return tuple(type(leaf).__name__ for leaf in jax.tree_util.tree_leaves((args, kwargs)))
-
-
-def effects_of(jitted: Any, args: Any, kwargs: Any) -> str:
-    """Return the effects of a program that was traced before, as text; "" where it has none, or they cannot be had.
-
-    ``trace`` is a look-up then: only for a call of a key that has just returned, whose arguments it did not change.
-    """
-    try:
-        effects = jitted.trace(*args, **kwargs).jaxpr.effects
-    except Exception:  # noqa: BLE001 -- an argument that is gone, a newer JAX: not told
-        return ""
-    return ", ".join(sorted({str(effect) for effect in effects}))[:160]
 
 
 # ------------------------------------------------------------------ context

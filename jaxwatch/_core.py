@@ -1,8 +1,11 @@
 """``jaxwatch.jit``: jax.jit, and what it returns watched. Picks the core; nobody else imports the extension."""
 
+import copy
+import copyreg
 import functools
 import importlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -81,7 +84,14 @@ def _adopt_installed(jitted: Any, fun: Any, watch: Any, options: Mapping[str, An
         return _decorator(
             jitted, options, lambda later, function, _, __: _adopt_installed(later, function, None, options)
         )
-    return jitted if _plan.in_jax(fun) else _adopt(jitted, fun, None, options)
+    return jitted if _plan.in_jax(fun) else _by_install(_adopt(jitted, fun, None, options))
+
+
+def _by_install(watched: Any) -> Any:
+    subject = REGISTRY.find(watched)
+    if subject is not None:
+        subject.by_install = True
+    return watched
 
 
 def _decorator(made: Any, options: Mapping[str, Any], adopt: Callable[..., Any]) -> Any:
@@ -140,6 +150,43 @@ def installed_jit() -> Any:
     return made
 
 
+# ------------------------------------------------------------------ copies
+
+
+def rewatch(jitted: Any, chosen: Watch, by_install: bool) -> Any:  # noqa: FBT001 -- a pickle gives no names
+    """Watch a function that was copied or unpickled; as it is where its function cannot be told, or it is no copy."""
+    fun = _compat.function_of(jitted)
+    if fun is None or REGISTRY.find(jitted) is not None:
+        return jitted
+    watched = _adopt(jitted, fun, chosen, {})
+    return _by_install(watched) if by_install else watched
+
+
+def _reduced(function: Any) -> Any:
+    """Return what ``copy`` and ``pickle`` are to make of a jitted function: of a watched one, one that is watched.
+
+    Where the program does not name jaxwatch its pickles do not either: they may be read where it is not installed.
+    """
+    subject = REGISTRY.find(function)
+    inner = function if subject is None else _inner(function)
+    copied = sys._getframe(1).f_globals is vars(copy)  # noqa: SLF001 -- and not pickled
+    if subject is None or (subject.by_install and not copied):
+        return inner.__reduce_ex__(_PROTOCOL)
+    return rewatch, (inner, subject.watch, subject.by_install)
+
+
+def _inner(watched: Any) -> Any:
+    """Return the plain jitted function of a watched one: that behind the twin, or one set up anew."""
+    if isinstance(watched, _wrap.Watched):
+        return watched._inner  # noqa: SLF001 -- the twin's
+    return watched if CORE.hooks is None else CORE.hooks.plain(watched)
+
+
+_PROTOCOL = 4  # of pickle; JAX's own needs 2 at least
+for _kind in (_compat.PJIT_TYPE, _wrap.Watched):
+    copyreg.pickle(_kind, _reduced)
+
+
 # ------------------------------------------------------------------ functions that were jitted elsewhere
 
 
@@ -163,7 +210,7 @@ def attach(function: Any, *, watch: Watch | None = None) -> Any:
         )
     _listeners.ensure()
     CORE.hooks.attach(function, fun, chosen)
-    return function
+    return _by_install(function)
 
 
 def detach(function: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.tree_util import tree_leaves
 
-from jaxwatch import _compat, _misses
+from jaxwatch import _compat, _listeners, _misses
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._keys import Key
 from jaxwatch._registry import REGISTRY
@@ -25,6 +25,8 @@ def left(frame: Frame, nanoseconds: int) -> None:
         return
     subject = frame.subject
     subject.counters.cell.add(nanoseconds)
+    if _listeners.ensure():  # the program has cleared them: what looks like a departure may have been a compile
+        return
     departures = subject.departures
     if departures is None:
         return
@@ -40,7 +42,7 @@ def _note(frame: Frame, departures: dict[Any, int]) -> None:
     if any(map(_compat.is_tracer, tree_leaves((frame.args, frame.kwargs)))):  # under grad or vmap every call does
         return
     key = key_of(subject.plan, frame.args, frame.kwargs)
-    kind = key.signature, _compat.leaf_types(frame.args, frame.kwargs)
+    kind = key.signature, _leaf_types(frame.args, frame.kwargs)
     departures[kind] = departures.get(kind, 0) + 1
     if departures[kind] == _TOLD_AT:
         subject.departures = None
@@ -50,9 +52,14 @@ def _note(frame: Frame, departures: dict[Any, int]) -> None:
         subject.departures = None
 
 
+def _leaf_types(args: Any, kwargs: Any) -> tuple[str, ...]:
+    """Return the types of all leaves: the fast path has entries of their own for NumPy's arrays and JAX's."""
+    return tuple(type(leaf).__name__ for leaf in tree_leaves((args, kwargs)))
+
+
 def _cause(frame: Frame, key: Key) -> tuple[Change, tuple[Advice, ...]]:
     name = frame.subject.name
-    effects = _compat.effects_of(frame.subject.jitted(), frame.args, frame.kwargs)
+    effects = _effects_of(frame.subject.jitted(), frame.args, frame.kwargs)
     if effects:
         note = f"its program has effects ({effects}): each call goes through Python"
         text = f"Take the callback or print out of {name}, or keep it to a debugging build of the function."
@@ -62,3 +69,15 @@ def _cause(frame: Frame, key: Key) -> tuple[Change, tuple[Advice, ...]]:
         text = f"Call {name}.clear_cache() once, after the call that failed."
         return Change(reason="fast_path", note=note), (Advice(code="clear_cache", text=text),)
     return Change(reason="fast_path", note="each call of this key goes through Python; why cannot be shown"), ()
+
+
+def _effects_of(jitted: Any, args: Any, kwargs: Any) -> str:
+    """Return the effects of a program that was traced before, as text; "" where it has none, or they cannot be had.
+
+    ``trace`` is a look-up then: only for a call of a key that has just returned, whose arguments it did not change.
+    """
+    try:
+        effects = jitted.trace(*args, **kwargs).jaxpr.effects
+    except Exception:  # noqa: BLE001 -- an argument that is gone, a newer JAX: not told
+        return ""
+    return ", ".join(sorted({str(effect) for effect in effects}))[:160]

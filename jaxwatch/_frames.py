@@ -16,6 +16,7 @@ class Frame:
 
     __slots__ = (
         "aot",
+        "aot_end",
         "args",
         "broken",
         "call",
@@ -38,6 +39,7 @@ class Frame:
         self.args = args
         self.kwargs = kwargs
         self.aot = False  # inside `lower`, `trace` or `eval_shape`, not a call
+        self.aot_end: Phase | None = None  # the phase that ends it, where nothing else tells its end
         self.seen = False  # a phase of this very function began
 
     def begin(self) -> None:
@@ -83,23 +85,31 @@ def twins_frame() -> Frame | None:
     return THREAD.top
 
 
-class Active:
-    """Which function tells the innermost active call of this thread: the twin's, or the native core's."""
+def nothing_ahead() -> None:
+    """Return what is under way ahead of time, for the twin, whose own methods make it the active call."""
 
-    frame: Callable[[], Frame | None] = staticmethod(twins_frame)
+
+class Active:
+    """How the core in use tells what is under way on this thread."""
+
+    frame: Callable[[], Frame | None] = staticmethod(twins_frame)  # the innermost active call
+    ahead: Callable[[], Frame | None] = staticmethod(nothing_ahead)  # `lower`, `trace`, `eval_shape`
 
 
 _OPENING = {"record_scalar", "__enter__", "log_elapsed_time"}  # what JAX runs to begin a phase
 
 
-def _home() -> int:
+Home = tuple[int, int]  # of a frame of Python and of its code: of the former alone, another may soon be at its place
+
+
+def _home() -> Home:
     """Return the identity of JAX's frame that holds the phase open which begins now."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
     while frame is not None and frame.f_code.co_name != "record_scalar":
         frame = frame.f_back
     while frame is not None and frame.f_code.co_name in _OPENING:
         frame = frame.f_back
-    return id(frame)
+    return id(frame), 0 if frame is None else id(frame.f_code)
 
 
 def under_way() -> bool:
@@ -112,7 +122,7 @@ def under_way() -> bool:
         here = set()
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as above
         while frame is not None:
-            here.add(id(frame))
+            here.add((id(frame), id(frame.f_code)))
             frame = frame.f_back
         while opened and opened[-1].home not in here:
             opened.pop()

@@ -1,9 +1,10 @@
 """The native core's other half: which function is hooked how, and what its slow path calls."""
 
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from jaxwatch import _compat, _departures, _frames, _misses
+from jaxwatch import _ahead, _compat, _departures, _frames, _misses
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY
 from jaxwatch._subject import make_subject
@@ -26,6 +27,7 @@ class Hooks:
         native.setup(_compat.PJIT_TYPE, _frames.Frame, _misses.finish, _refused, _departures.left)
         self.exact = self._probe()
         _frames.Active.frame = staticmethod(native.current)
+        _frames.Active.ahead = staticmethod(_ahead.under_way)
 
     def watch(self, jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> Any:
         """Return a jitted function watched: set up anew, with its departures from the fast path seen, and hooked."""
@@ -47,6 +49,12 @@ class Hooks:
         REGISTRY.remove(jitted)
         return bool(self.native.unhook(jitted))
 
+    def plain(self, function: Any) -> Any:
+        """Return a jitted function set up anew, as JAX's own copy is; the very one where that cannot be had."""
+        if not _weakly_referable(_compat.function_of(function)):
+            return function
+        return self.native.plain(function)
+
     def _hook(self, jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any], cell: Any) -> None:
         subject = make_subject(jitted, fun, chosen, options, cell)
         self.native.hook(jitted, cell, subject)
@@ -55,7 +63,7 @@ class Hooks:
     def _seen_through(self, jitted: Any, fun: Any, cell: Any) -> Any:
         """Return the function with its cache misses seen, or as it is where that cannot be had."""
         # Without weak references __setstate__ raises, and its half-made object crashes when it is freed.
-        if not self.exact or not _compat.weakly_referable(fun):
+        if not self.exact or not _weakly_referable(fun):
             return jitted
         try:
             return self.native.exact(jitted, cell)
@@ -86,6 +94,14 @@ class Hooks:
         if type(function) is not _compat.PJIT_TYPE or _compat.function_of(function) is not _throw_away:
             raise ProbeFailedError("a hooked function is not what it was")
         return exact and cell.left == 1
+
+
+def _weakly_referable(value: Any) -> bool:
+    try:
+        weakref.ref(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _throw_away(x: Any) -> Any:

@@ -16,9 +16,13 @@ _INDEX: dict[Phase, int] = {"trace": 0, "lower": 1, "compile": 2}
 _PENDING = 64  # names of eager ops whose compile never came; a bound, for a program that lowers and never compiles
 
 
-def ensure() -> None:
-    """Register the listeners that are not registered: at the start, and when the program has cleared them."""
-    _compat.register_missing(_on_event, _on_duration, _on_scalar)
+def ensure() -> bool:
+    """Register the listeners that are not registered: at the start, and when the program has cleared them.
+
+    Returns:
+        Whether any was missing.
+    """
+    return bool(_compat.register_missing(_on_event, _on_duration, _on_scalar))
 
 
 def remove() -> None:
@@ -48,14 +52,16 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
 
 
 def _start(kind: Phase, name: str) -> None:
-    under_way()
-    frame = Active.frame()
+    frame = Active.frame() if under_way() else Active.ahead() or Active.frame()
     own = (
         frame is not None
         and name == frame.subject.event_name
         and not any(opened.frame is frame for opened in THREAD.open)  # else it is something that the body does
     )
-    THREAD.open.append(OpenPhase(kind, name, frame, own=own))
+    phase = OpenPhase(kind, name, frame, own=own)
+    while THREAD.open and THREAD.open[-1].home == phase.home:  # a frame holds one phase open: that one never ended
+        THREAD.open.pop()
+    THREAD.open.append(phase)
     if own and frame is not None and not frame.seen:
         _misses.begin(frame, kind)
 
@@ -97,6 +103,9 @@ def _end(opened: OpenPhase, seconds: float) -> None:
             frame.compiles += 1
             if disk is not None:
                 frame.disk.append(disk)
+        if frame.aot_end == opened.kind:
+            frame.aot_end = None
+            _misses.ahead_of_time(frame)
     elif opened.kind == "compile":
         _misses.outside(opened.name, seconds + THREAD.pending.pop(opened.name, 0.0), disk)
     else:

@@ -94,7 +94,20 @@ class Counters:
 class Subject:
     """What the engine knows of one watched object: plain data, its counters, and how its arguments are to be read."""
 
-    __slots__ = ("__weakref__", "counters", "definition", "departures", "event_name", "failed", "in_library", "jitted", "name", "plan", "watch")
+    __slots__ = (
+        "__weakref__",
+        "by_install",
+        "counters",
+        "definition",
+        "departures",
+        "event_name",
+        "failed",
+        "in_library",
+        "jitted",
+        "name",
+        "plan",
+        "watch",
+    )
 
     def __init__(  # noqa: PLR0913 -- by keyword, each a field
         self, *, name: str, definition: str, event_name: str, in_library: bool, watch: Watch, plan: Any, cell: Any = None
@@ -109,6 +122,7 @@ class Subject:
         self.departures: dict[Any, int] | None = {}  # from the fast path, by key; None: told, or not looked at any more
         self.failed: set[str] = set()  # signatures of which a call raised while it was traced; bounded
         self.jitted: Callable[[], Any] = _nothing  # the jitted function, while it lives
+        self.by_install = False  # the program does not name jaxwatch, so its pickles must not either
 
 
 def _nothing() -> None:

@@ -4,15 +4,14 @@ No state of its own can be reached through ``__dict__``: that is the jitted func
 with it ``jax.grad`` and others, copies it.
 """
 
-import copy
 import types
 from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from typing import Any
 
-from jaxwatch import _compat, _listeners, _misses
+from jaxwatch import _listeners, _misses
 from jaxwatch._frames import THREAD, Frame, under_way
-from jaxwatch._options import Watch, switched_off
+from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._subject import make_subject
 
@@ -135,16 +134,6 @@ class Watched:
         """Return the jitted function's state."""
         return self._inner.__getstate__()
 
-    def __reduce__(self) -> Any:
-        """Pickle as the jitted function, watched again where it is unpickled."""
-        subject: Subject = self._subject
-        return rewatch, (self._inner, subject.watch)
-
-    def __copy__(self) -> Any:
-        """Copy the jitted function, and watch the copy."""
-        subject: Subject = self._subject
-        return rewatch(copy.copy(self._inner), subject.watch)
-
 
 def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> Watched:
     """Return a jitted function watched.
@@ -159,9 +148,3 @@ def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> W
     watched = Watched(jitted, subject)
     REGISTRY.add(watched, subject)
     return watched
-
-
-def rewatch(jitted: Any, chosen: Watch) -> Any:
-    """Watch a jitted function that was unpickled or copied; as it is where its function cannot be told."""
-    fun = _compat.function_of(jitted)
-    return jitted if fun is None or switched_off() else watch(jitted, fun, chosen, {})

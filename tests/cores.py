@@ -12,7 +12,7 @@ import pytest
 from published import Events
 
 import jaxwatch
-from jaxwatch import _core, _frames, _hook
+from jaxwatch import _ahead, _core, _frames, _hook
 from jaxwatch._history import HISTORY
 from jaxwatch._hub import HUB
 from jaxwatch._registry import REGISTRY
@@ -27,7 +27,7 @@ def _native() -> _core.Core:
     """Return the native core, whichever is in use."""
     if _core.CORE.hooks is not None:
         return _core.CORE
-    before = _frames.Active.frame
+    before = _frames.Active.frame, _frames.Active.ahead
     try:
         return _core.Core("native", "for tests", _hook.Hooks(importlib.import_module("jaxwatch._native.core")))
     except ImportError as error:
@@ -36,7 +36,7 @@ def _native() -> _core.Core:
             pytest.fail(reason)
         pytest.skip(reason)
     finally:
-        _frames.Active.frame = staticmethod(before)
+        _frames.Active.frame, _frames.Active.ahead = map(staticmethod, before)
 
 
 _cores: dict[str, _core.Core] = {"python": _core.Core("python", "for tests", None)}
@@ -59,13 +59,16 @@ def hooks() -> _hook.Hooks:
 @contextlib.contextmanager
 def in_use(name: str) -> Iterator[_core.Core]:
     """Have ``jaxwatch.jit`` use that core; what is watched already stays with its own, and is told of by no event."""
-    chosen, before, frame = core(name), _core.CORE, _frames.Active.frame
+    chosen, before, active = core(name), _core.CORE, (_frames.Active.frame, _frames.Active.ahead)
+    native = chosen.hooks is not None
     current = chosen.hooks.native.current if chosen.hooks is not None else _frames.twins_frame
-    _core.CORE, _frames.Active.frame = chosen, staticmethod(current)
+    ahead = _ahead.under_way if native else _frames.nothing_ahead
+    _core.CORE, _frames.Active.frame, _frames.Active.ahead = chosen, staticmethod(current), staticmethod(ahead)
     try:
         yield chosen
     finally:
-        _core.CORE, _frames.Active.frame = before, staticmethod(frame)
+        _core.CORE = before
+        _frames.Active.frame, _frames.Active.ahead = map(staticmethod, active)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ def test_each_thread_has_its_own_calls_and_phases() -> None:
 
 
 def test_a_call_is_made_ready_to_count_only_when_a_phase_begins() -> None:
-    frame = Frame(None, subject(), 1, (), {})
+    frame = Frame(subject(), 1, (), {})
     assert not frame.seen
     assert not hasattr(frame, "traces")
 

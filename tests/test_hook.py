@@ -217,42 +217,58 @@ def test_every_form_of_jit_hooks(jit: Callable[[Any], Any], native: Any) -> None
 
 # ------------------------------------------------------------------ copies
 
-stored = jaxwatch.jit(double, static_argnums=1)
+DUPLICATES: list[Callable[[Any], Any]] = [copy.copy, copy.deepcopy, lambda f: cloudpickle.loads(cloudpickle.dumps(f))]
 
 
-@pytest.mark.parametrize(
-    "duplicate",
-    [
-        copy.copy,
-        copy.deepcopy,
-        lambda f: cloudpickle.loads(cloudpickle.dumps(f)),
-    ],
-)
-def test_a_copy_is_a_plain_jitted_function_and_counts_for_nobody(duplicate: Callable[[Any], Any], native: Any) -> None:
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+def test_a_copy_is_watched_as_its_original_and_counts_for_itself(
+    duplicate: Callable[[Any], Any], native: Any, events: Events
+) -> None:
+    def twice(x: Any, n: int = 2) -> Any:
+        return x * n
+
+    stored = jaxwatch.jit(twice, static_argnums=1, watch=Watch(name="stored"))
     stored(X)
     made = duplicate(stored)
-    before = jaxwatch.stats(stored)
+    made.tag = 1
 
+    assert made is not stored
+    assert not hasattr(stored, "tag")
     assert type(made) is type(stored)
-    if made is not stored:  # deepcopy, as with jax.jit
-        assert not native.is_hooked(made)
-        assert [made(X).tolist(), made(X, 3).tolist(), made(np.ones(9, np.float32), 3).tolist()] == [
-            [0, 2, 4, 6],
-            [0, 3, 6, 9],
-            9 * [3],
-        ]
-        assert jaxwatch.stats(stored).calls == before.calls
-        assert native.current() is None
+    assert native.is_hooked(made)
+    assert [made(X).tolist(), made(X, 3).tolist(), made(np.ones(9, np.float32), 3).tolist()] == [
+        [0, 2, 4, 6],
+        [0, 3, 6, 9],
+        9 * [3],
+    ]
+    assert (jaxwatch.stats(stored).calls, jaxwatch.stats(made).calls) == (1, 3)
+    assert {miss.function for miss in events.misses} == {"stored"}
+    assert native.current() is None
 
 
-def test_a_copy_may_be_attached() -> None:
-    made = jaxwatch.attach(copy.copy(jaxwatch.jit(double)))
-    made(X)
+@pytest.mark.parametrize("duplicate", DUPLICATES)
+def test_a_copy_of_what_nobody_watches_is_jaxs_own(duplicate: Callable[[Any], Any], native: Any) -> None:
+    made = duplicate(jax.jit(double))
 
-    assert jaxwatch.stats(made).calls == 1
+    assert not native.is_hooked(made)
+    assert made(X).tolist() == [0, 2, 4, 6]
 
 
-def test_a_copy_outlives_its_original(native: Any) -> None:
+@pytest.mark.parametrize("switched", [True, False])
+def test_an_installed_or_attached_function_is_copied_watched_and_pickled_plain(switched: bool, native: Any) -> None:  # noqa: FBT001
+    """The program does not name jaxwatch, so its pickles may be read where it is not installed."""
+    step = _core.installed_jit()(double) if switched else jaxwatch.attach(jax.jit(double))
+    copied, pickled = copy.copy(step), cloudpickle.dumps(step)
+
+    assert native.is_hooked(copied)
+    assert native.is_hooked(copy.copy(copied))
+    assert b"jaxwatch" not in pickled.replace(__name__.encode(), b"")
+    assert b"jaxwatch" not in cloudpickle.dumps(copied)
+    assert not native.is_hooked(pickle.loads(pickled))  # noqa: S301 -- our own
+    assert pickle.loads(pickled)(X).tolist() == copied(X).tolist() == [0, 2, 4, 6]  # noqa: S301
+
+
+def test_a_copy_outlives_its_original() -> None:
     original = jaxwatch.jit(lambda x: x + 1)
     made, gone = copy.copy(original), weakref.ref(original)
     del original
@@ -262,8 +278,8 @@ def test_a_copy_outlives_its_original(native: Any) -> None:
     assert made(X).tolist() == [1, 2, 3, 4]
 
 
-def test_a_pickle_is_read_where_we_are_not_installed() -> None:
-    by_value = cloudpickle.dumps(jaxwatch.jit(lambda x: x + 1))
+def test_the_pickle_of_an_installed_function_is_read_where_we_are_not_installed() -> None:
+    by_value = cloudpickle.dumps(_core.installed_jit()(lambda x: x + 1))
 
     assert b"jaxwatch" not in by_value
     done = cores.run(
@@ -278,6 +294,31 @@ def test_a_pickle_is_read_where_we_are_not_installed() -> None:
         JAXWATCH_CORE="",
     )
     assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("cores_of", [("native", "python"), ("python", "native")])
+def test_a_pickle_of_one_core_is_read_by_the_other(cores_of: tuple[str, str]) -> None:
+    writer, reader = cores_of
+    with cores.in_use(writer):
+        by_value = cloudpickle.dumps(jaxwatch.jit(lambda x: x + 1, watch=Watch(name="sent")))
+    with cores.in_use(reader):
+        came = pickle.loads(by_value)  # noqa: S301 -- our own
+        assert came(X).tolist() == [1, 2, 3, 4]
+        assert (jaxwatch.stats(came).function, jaxwatch.stats(came).calls) == ("sent", 1)
+
+
+def test_a_function_without_weak_references_is_its_own_copy() -> None:
+    """JAX's own copy of it ends the process (0.10.2)."""
+
+    class Bare:
+        __slots__ = ()
+
+        def __call__(self, x: Any) -> Any:
+            return x + 1
+
+    step = jaxwatch.jit(Bare())
+
+    assert copy.copy(step) is step
 
 
 def test_what_pickle_cannot_do_with_jaxs_own_it_cannot_with_ours() -> None:
@@ -306,7 +347,7 @@ def test_an_installed_jit_is_copied_and_pickled_as_a_function_is() -> None:
 
 
 def test_what_stands_for_the_miss_callback_is_pickled_as_jaxs_own() -> None:
-    state = stored.__getstate__()
+    state = jaxwatch.jit(double).__getstate__()
     kind, (kept,) = state["cache_miss"].__reduce__()
 
     assert isinstance(kind, operator.itemgetter)

@@ -467,7 +467,7 @@ FORK = """
     child = os.fork()
     if child == 0:  # without jax, which may hang in a child
         events.clear()
-        frame = Frame(None, subject_of(step), 3, (np.zeros(3),), {})
+        frame = Frame(subject_of(step), 3, (np.zeros(3),), {})
         _misses.begin(frame, "trace")
         frame.traces = frame.compiles = 1
         _misses.finish(frame)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from test_events import MISS
 
 from jaxwatch import _limits
+from jaxwatch._histogram import bucket
 from jaxwatch._options import Watch
 from jaxwatch._registry import OTHER, Counters, Registry, Subject
 from jaxwatch.events import CacheMiss, PhaseSeconds
@@ -79,8 +80,8 @@ def test_the_counts_of_the_dead_stay() -> None:
     registry = Registry()
     for number in range(3):
         thing, made = watched(registry)
-        made.counters.calls += 10
-        made.counters.dispatch[5] += 9
+        made.counters.cell.calls += 10
+        made.counters.cell.dispatch[5] += 9
         registry.count_miss(made, miss(f"s{number}"), 100.0 + number)
         registry.count_error(made)
         registry.count_violation(made, "warn")
@@ -105,7 +106,7 @@ def test_objects_of_one_name_and_place_share_their_figures_and_others_do_not() -
         watched(registry, name="other"),
     ]
     for number, (_, made) in enumerate(kept, 1):
-        made.counters.calls = number
+        made.counters.cell.calls = number
 
     assert [(f.function, f.definition, f.calls) for f in registry.snapshot().functions] == [
         ("step", "train.py:3", 3),
@@ -134,7 +135,7 @@ def test_no_count_ever_goes_down_whatever_lives_and_dies(steps: list[str]) -> No
         if step in "new" or not alive:
             alive.append(watched(registry))
         elif step in "di":
-            alive[number % len(alive)][1].counters.calls += 1
+            alive[number % len(alive)][1].counters.cell.calls += 1
         else:
             alive.pop(number % len(alive))
         now = sum(f.calls for f in registry.snapshot().functions)
@@ -145,9 +146,9 @@ def test_no_count_ever_goes_down_whatever_lives_and_dies(steps: list[str]) -> No
 def test_figures_that_were_read_do_not_change() -> None:
     registry = Registry()
     thing, made = watched(registry)
-    made.counters.calls = 1
+    made.counters.cell.calls = 1
     before = registry.stats(made)
-    made.counters.calls = 2
+    made.counters.cell.calls = 2
     registry.count_miss(made, miss(), 1.0)
 
     assert (before.calls, before.misses, before.misses_by_signature) == (1, 0, {})
@@ -157,14 +158,14 @@ def test_figures_that_were_read_do_not_change() -> None:
 def test_reset_forgets_figures_and_goes_on_with_what_lives() -> None:
     registry = Registry()
     thing, made = watched(registry)
-    made.counters.calls = 5
+    made.counters.cell.calls = 5
     registry.count_dropped("event")
     registry.reset()
 
     assert registry.snapshot().functions == ()
     assert registry.snapshot().dropped == {}
     assert registry.find(thing) is made
-    made.counters.calls += 1
+    made.counters.cell.calls += 1
     assert registry.stats(made).calls == 1
     del thing
     gc.collect()
@@ -195,7 +196,7 @@ def test_definitions_are_bounded_and_the_rest_shares_its_figures(monkeypatch: py
     registry = Registry()
     kept = [watched(registry, name=f"f{number}") for number in range(5)]
     for _, made in kept:
-        made.counters.calls = 1
+        made.counters.cell.calls = 1
 
     found = registry.snapshot()
     assert [(f.function, f.calls) for f in found.functions] == [("f0", 1), ("f1", 1), (OTHER, 3)]
@@ -254,8 +255,21 @@ def test_figures_that_are_folded_are_those_of_both(misses: list[tuple[str, int]]
         whole.add_miss(made, float(number))
     one.fold(two)
 
-    for name in Counters.__slots__:
+    for name in set(Counters.__slots__) - {"cell"}:
         assert getattr(one, name) == getattr(whole, name), name
+
+
+def test_calls_and_latencies_that_are_folded_are_those_of_both() -> None:
+    one, two = Counters(), Counters()
+    for counters, calls in ((one, 3), (two, 5)):
+        counters.cell.calls = calls
+        for call in range(calls):
+            counters.cell.add(1000 * (call + 1))
+    one.fold(two)
+
+    assert one.cell.calls == 8
+    assert sum(one.cell.counts().values()) == 8
+    assert one.cell.counts()[bucket(1000)] == 2
 
 
 def test_a_reader_sees_figures_while_others_count() -> None:
@@ -265,7 +279,7 @@ def test_a_reader_sees_figures_while_others_count() -> None:
     def count(number: int) -> None:
         while not done.is_set():
             thing, made = watched(registry, name=f"f{number}")
-            made.counters.calls += 1
+            made.counters.cell.calls += 1
             registry.count_miss(made, miss(), 1.0)
             registry.count_eager(f"a.py:{number}", 0.1, None)
             del thing

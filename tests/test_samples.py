@@ -8,7 +8,7 @@ from figures import BUSY, made, process
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxwatch._histogram import SIZE, as_counts, bucket, upper_seconds
+from jaxwatch._histogram import Cell, SIZE, as_seconds, bucket, upper_seconds
 from jaxwatch._labels import Labels
 from jaxwatch._metrics import FAMILIES, REASONS_AT_0
 from jaxwatch._samples import MAKERS, Histogram, Sample, Scrape, classic
@@ -31,10 +31,10 @@ def histogram(name: str, stats: ProcessStats) -> Histogram:
 
 
 def fine(nanoseconds: Iterable[int]) -> dict[float, int]:
-    cells = [0] * SIZE
+    cell = Cell()
     for duration in nanoseconds:
-        cells[bucket(duration)] += 1
-    return as_counts(cells)
+        cell.add(duration)
+    return as_seconds(cell.counts())
 
 
 def test_every_family_but_the_build_is_made_of_figures() -> None:

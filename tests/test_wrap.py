@@ -23,10 +23,9 @@ from programs import run
 from published import Events
 
 import jaxwatch
-from jaxwatch import Watch, _compat
+from jaxwatch import Watch, _compat, _core
 from jaxwatch._frames import THREAD
 from jaxwatch._registry import REGISTRY
-from jaxwatch._wrap import Watched
 from jaxwatch.events import TraceError
 
 _ADDRESS = re.compile("0x[0-9a-f]+")
@@ -220,7 +219,9 @@ def test_results_are_those_of_jax_jit(use: Callable[[Any], Any]) -> None:
     assert same(use)[0] == "result"
 
 
-@pytest.mark.xfail(strict=True, reason="an object in front: jax.eval_shape asks for the very type of JAX's own")
+@pytest.mark.xfail(
+    _core.CORE.name == "python", strict=True, reason="an object in front: jax.eval_shape asks for the very type of JAX's own"
+)
 def test_jaxs_eval_shape_takes_static_arguments() -> None:
     same(lambda jit: jax.eval_shape(jit(lambda x, n: x[:n], static_argnums=1), X, 2).shape)
 
@@ -313,7 +314,7 @@ def test_errors_are_those_of_jax_jit_frame_by_frame(use: Callable[[Any], Any]) -
 def test_what_jax_refuses_to_jit_is_refused_in_the_same_words(use: Callable[[Any], Any]) -> None:
     def refused(jit: Any) -> Any:
         try:
-            return type(use(jit)).__name__ in ("PjitFunction", "Watched", "function")
+            return type(use(jit)).__name__ in ("PjitFunction", "Watched", "function", "Jit")
         except Exception as error:  # noqa: BLE001 -- whatever it is
             return type(error), str(error)
 
@@ -568,7 +569,6 @@ def test_a_pickled_function_comes_back_watched_as_it_was(name: str) -> None:
     assert sent(watched_double)[0] == sent(plain_double)[0]
     if sent(plain_double)[0] == "result":
         came = through.loads(through.dumps(watched_double))
-        assert isinstance(came, Watched)
         assert jaxwatch.stats(came).function == "twice"
         assert plain(came(X, 3)) == plain(plain_double(X, 3))
         assert jaxwatch.stats(came).calls == 1
@@ -597,7 +597,7 @@ def test_a_copy_computes_the_same_and_has_attributes_and_counts_of_its_own(copie
     assert other(X).tolist() == step(X).tolist()
     assert other is not step
     assert repr(other) == repr(copied(jax.jit(lambda x: x + 1)))
-    if isinstance(other, Watched):
+    if REGISTRY.find(other) is not None:
         assert jaxwatch.stats(other).calls == 1
     assert jaxwatch.stats(step).calls == 2
 
@@ -848,10 +848,10 @@ def test_a_switched_off_process_unpickles_plain_functions() -> None:
     ended = run(
         """
         import pickle, sys, jax, jaxwatch
-        from jaxwatch._wrap import rewatch
+        from jaxwatch._core import rewatch
         step = jaxwatch.jit(abs)
         assert type(step) is type(jax.jit(abs))
-        assert rewatch(step, jaxwatch.Watch()) is step
+        assert rewatch(step, jaxwatch.Watch(), False) is step
         """,
         JAXWATCH="0",
     )

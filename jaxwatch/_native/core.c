@@ -36,11 +36,12 @@ static uint64_t system_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Where the processor has an invariant time-stamp counter it costs half of clock_gettime. Its rate is measured once, at
- * import, and looked at again whenever somebody asks `clock`. */
+/* Where the processor has an invariant time-stamp counter it costs half of clock_gettime. Its rate is measured at import,
+ * and again, over all that has passed since, whenever counts are read. */
 static int counter_is_used;
 static uint64_t ticks_to_ns = (uint64_t)1 << 32; /* fixed point, 32 bits behind the point */
-static uint64_t start_ticks, start_ns;
+static uint64_t checked_ticks, checked_ns;
+static double rate = 1.0; /* the counter's against the system's clock, at the last look */
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -63,21 +64,32 @@ static inline uint64_t as_ns(uint64_t t) {
 #endif
 }
 
+static uint64_t fixed(double value) { return (uint64_t)(value * 4294967296.0); }
+
 static void clock_start(void) {
     enum { NANOSECONDS = 2000000 }; /* two reads of ~50 ns each in 2 ms: the rate is right to 1e-4 */
     counter_is_used = counter_is_invariant();
-    start_ns = system_ns();
-    start_ticks = ticks();
+    checked_ns = system_ns();
+    checked_ticks = ticks();
     if (!counter_is_used) return;
     uint64_t now;
-    while ((now = system_ns()) - start_ns < NANOSECONDS) {}
-    uint64_t passed = ticks() - start_ticks;
-    if (passed < NANOSECONDS / 100) { /* a counter that does not run */
-        counter_is_used = 0;
-        start_ticks = start_ns;
-        return;
-    }
-    ticks_to_ns = (uint64_t)((double)(now - start_ns) / (double)passed * 4294967296.0);
+    while ((now = system_ns()) - checked_ns < NANOSECONDS) {}
+    uint64_t passed = ticks() - checked_ticks;
+    if (passed < NANOSECONDS / 100) counter_is_used = 0; /* it does not run */
+    else ticks_to_ns = fixed((double)(now - checked_ns) / (double)passed);
+}
+
+/* A machine that slept or moved may have another rate: what comes is then right, and `rate` tells of what was. */
+static void clock_check(void) {
+    enum { NANOSECONDS = 10000000 };
+    if (!counter_is_used) return;
+    uint64_t now = system_ns(), counter = ticks();
+    if (now - checked_ns < NANOSECONDS) return;
+    double passed = (double)(now - checked_ns), counted = (double)(int64_t)(counter - checked_ticks);
+    rate = counted * ((double)ticks_to_ns / 4294967296.0) / passed;
+    if (rate > 0.01 && rate < 100) ticks_to_ns = fixed(passed / counted);
+    checked_ns = now;
+    checked_ticks = counter;
 }
 
 static inline unsigned bucket(uint64_t ns) {
@@ -133,6 +145,7 @@ static void Cell_dealloc(Cell *self) {
     Py_DECREF(type);
 }
 static PyObject *Cell_counts(Cell *self, PyObject *Py_UNUSED(none)) {
+    clock_check();
     PyObject *counts = PyDict_New();
     for (long i = 0; counts && i < SIZE; i++) {
         if (!self->dispatch[i]) continue;
@@ -423,10 +436,14 @@ static PyObject *set_up_anew(PyObject *function, PyObject *state) {
         PyObject_GC_UnTrack(made);
         return NULL;
     }
-    PyObject *from = done ? PyObject_GetAttrString(function, "__dict__") : NULL;
+    Py_XDECREF(done);
+    return made;
+}
+
+static PyObject *with_attributes_of(PyObject *function, PyObject *made) { /* steals `made` */
+    PyObject *from = made ? PyObject_GetAttrString(function, "__dict__") : NULL;
     PyObject *to = from ? PyObject_GetAttrString(made, "__dict__") : NULL;
     if (!to || PyDict_Update(to, from)) Py_CLEAR(made);
-    Py_XDECREF(done);
     Py_XDECREF(from);
     Py_XDECREF(to);
     return made;
@@ -443,12 +460,24 @@ static PyObject *core_exact(PyObject *Py_UNUSED(module), PyObject *args) {
         miss->cell = (Cell *)Py_NewRef(cell);
         miss->vectorcall = Miss_vectorcall;
         PyObject_GC_Track(miss);
-        if (!PyMapping_SetItemString(state, "cache_miss", (PyObject *)miss)) made = set_up_anew(function, state);
+        if (!PyMapping_SetItemString(state, "cache_miss", (PyObject *)miss))
+            made = with_attributes_of(function, set_up_anew(function, state));
         if (made) ((Cell *)cell)->exact = 1;
     }
     Py_XDECREF(state);
     Py_XDECREF(real);
     Py_XDECREF(miss);
+    return made;
+}
+
+/* As JAX's own copy: without attributes. */
+static PyObject *core_plain(PyObject *Py_UNUSED(module), PyObject *function) {
+    PyObject *state = PyObject_CallMethod(function, "__getstate__", NULL), *made = NULL;
+    PyObject *miss = state ? PyMapping_GetItemString(state, "cache_miss") : NULL;
+    if (miss && Py_TYPE(miss) == miss_type && PyMapping_SetItemString(state, "cache_miss", ((Miss *)miss)->real)) Py_CLEAR(miss);
+    if (miss) made = set_up_anew(function, state);
+    Py_XDECREF(miss);
+    Py_XDECREF(state);
     return made;
 }
 
@@ -519,8 +548,8 @@ static PyObject *core_current(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(n
 }
 
 static PyObject *core_clock(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
-    double passed = (double)(system_ns() - start_ns), counted = (double)as_ns(ticks() - start_ticks);
-    return Py_BuildValue("sd", counter_is_used ? "time-stamp counter" : "clock_gettime", passed > 0 ? counted / passed : 1.0);
+    clock_check();
+    return Py_BuildValue("sd", counter_is_used ? "time-stamp counter" : "clock_gettime", rate);
 }
 
 static PyObject *core_setup(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -641,12 +670,13 @@ static PyType_Spec Jit_spec = {"jaxwatch._native.core.Jit", sizeof(Jit), 0,
 static PyMethodDef methods[] = {
     {"setup", core_setup, METH_VARARGS, "setup(pjit_type, frame_class, on_finish, on_fail, on_left)"},
     {"exact", core_exact, METH_VARARGS, "exact(function, cell) -> the function set up anew, its cache misses seen"},
+    {"plain", core_plain, METH_O, "plain(function) -> the function set up anew as JAX made it"},
     {"hook", core_hook, METH_VARARGS, "hook(function, cell, subject): have each call counted and timed in the cell"},
     {"unhook", core_unhook, METH_O, "unhook(function) -> whether it was hooked"},
     {"is_hooked", core_is_hooked, METH_O, "is_hooked(object)"},
     {"hooked_count", core_count, METH_NOARGS, "hooked_count() -> how many functions are hooked and alive"},
     {"current", core_current, METH_NOARGS, "current() -> the innermost active call of this thread, or None"},
-    {"clock", core_clock, METH_NOARGS, "clock() -> which clock, and its rate against the system's since import"},
+    {"clock", core_clock, METH_NOARGS, "clock() -> which clock, and its rate against the system's since the last look"},
     {NULL},
 };
 

@@ -31,7 +31,7 @@ def bounds(found: Mapping[str, Any]) -> list[Bound]:
     kept = [*_hot(found.get("hot path", {})), *_misses(found.get("misses", {}))]
     if (took := found.get("import")) is not None:
         noise = f"±{took.noise:.0f} ms of a whole process"
-        kept.append(Bound("import, with all that watches, ms", took.engine, IMPORT_MILLISECONDS, noise))
+        kept.append(Bound("import jaxwatch, ms", took.package, IMPORT_MILLISECONDS, noise))
     if (flat := found.get("memory, flat")) is not None:
         kept.append(Bound("keys kept of one function", flat.kept, flat.keys - flat.dropped, "none: exact"))
         kept.append(Bound("growth over the second half of the keys, KiB", flat.growth, 1024.0, "one arena of Python's"))

@@ -12,13 +12,14 @@ import threading
 import typing
 import weakref
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fidelity import frames, outcome, plain, same, told
+from fidelity import COMPLETE, DECORATES, EVAL_SHAPE_TAKES_STATICS, frames, outcome, plain, same, told
 from programs import run
 from published import Events
 
@@ -30,7 +31,7 @@ from jaxwatch.events import TraceError
 
 _ADDRESS = re.compile("0x[0-9a-f]+")
 X = np.arange(4, dtype=np.float32)
-MESH = jax.make_mesh((1,), ("d",), devices=jax.devices()[:1])
+MESH = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("d",))
 SPEC: Any = jax.sharding.PartitionSpec("d")  # type: ignore[no-untyped-call]  # JAX does not annotate it
 PARTIAL: Any = jax.tree_util.Partial  # which JAX does not annotate
 SHAPE: Any = jax.eval_shape(lambda: X)
@@ -206,7 +207,7 @@ def test_of_a_method_it_is_a_method() -> None:
         lambda jit: jax.jvp(jit(lambda x: x**2), (X,), (X,)),
         lambda jit: jax.linear_transpose(jit(lambda x: x * 2), X)(X),
         lambda jit: jax.named_call(jit(lambda x: x + 1), name="n")(X),
-        lambda jit: jax.shard_map(jit(lambda x: x + 1), mesh=MESH, out_specs=SPEC)(X),
+        lambda jit: jax.shard_map(jit(lambda x: x + 1), mesh=MESH, in_specs=SPEC, out_specs=SPEC)(X),
         lambda jit: jax.eval_shape(jit(lambda x: {"a": x}), x=X)["a"].dtype.name,
         lambda jit: jax.eval_shape(functools.partial(jit(lambda x, n: x[:n], static_argnums=1), n=2), X).shape,
         lambda jit: jax.tree_util.tree_map(jit(lambda x: x + 1), {"a": X}),
@@ -216,11 +217,13 @@ def test_of_a_method_it_is_a_method() -> None:
     ],
 )
 def test_results_are_those_of_jax_jit(use: Callable[[Any], Any]) -> None:
-    assert same(use)[0] == "result"
+    assert same(use)[0] == "result" or not COMPLETE
 
 
 @pytest.mark.xfail(
-    _core.CORE.name == "python", strict=True, reason="an object in front: jax.eval_shape asks for the very type of JAX's own"
+    _core.CORE.name == "python" and EVAL_SHAPE_TAKES_STATICS,
+    strict=True,
+    reason="an object in front: jax.eval_shape asks for the very type of JAX's own",
 )
 def test_jaxs_eval_shape_takes_static_arguments() -> None:
     same(lambda jit: jax.eval_shape(jit(lambda x, n: x[:n], static_argnums=1), X, 2).shape)
@@ -300,12 +303,12 @@ def test_errors_are_those_of_jax_jit_frame_by_frame(use: Callable[[Any], Any]) -
         lambda jit: jit(lambda x: x, static_argnums="a"),
         lambda jit: jit(lambda x: x, donate_argnums=1.5),
         lambda jit: jit(lambda x: x, bogus=1),
-        lambda jit: jit(bogus=1),
-        lambda jit: jit(static_argnums="a")(lambda x: x),
+        pytest.param(lambda jit: jit(bogus=1), marks=DECORATES),
+        pytest.param(lambda jit: jit(static_argnums="a")(lambda x: x), marks=DECORATES),
         lambda jit: jit(3),
         lambda jit: jit(None),
         lambda jit: jit("f"),
-        lambda jit: jit(),
+        pytest.param(lambda jit: jit(), marks=DECORATES),
         lambda jit: jit(fun=lambda x: x),
         lambda jit: jit(lambda x: x, 1),
         lambda jit: jit(double).nothing(X),
@@ -840,8 +843,41 @@ def test_caches_are_those_of_plain_jit() -> None:
         made(body)(X)
         jax.jit(body)(X)
     finally:
-        monitoring.unregister_event_duration_listener(listen)
+        _compat.unregister(listen, listen, listen)
     assert len(compiled) == 1
+
+
+CACHING = """
+    import os, sys, jax, jax.numpy as jnp
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    if {ours}:
+        import jaxwatch
+        jit = jaxwatch.jit
+    else:
+        jit = jax.jit
+
+    def double(x, n): return x * n
+    class Model:
+        def step(self, x): return jnp.tanh(x @ x)
+    def loss(x): return (x ** 2).sum()
+    x = jnp.ones((3, 3))
+    jit(double, static_argnums=1)(x, 2), jit(Model().step)(x), jit(jax.grad(loss))(x)
+    jit(lambda x: x - 1, donate_argnums=0)(x + 1)
+    jit(jax.vmap(jit(loss)))(x), jit(double).lower(x, x).compile()
+    print(*sorted(os.listdir(os.environ["JAX_COMPILATION_CACHE_DIR"])))
+"""
+
+
+def test_programs_are_found_in_the_persistent_cache_under_the_same_keys(tmp_path: Path) -> None:
+    names = []
+    for ours in (False, True):
+        ended = run(CACHING.format(ours=ours), JAX_COMPILATION_CACHE_DIR=str(tmp_path))  # which is in the key
+        assert ended.code == 0, ended.err
+        names.append([name for name in ended.out.split() if not name.endswith("-atime")])
+
+    assert names[0] == names[1]
+    assert len(names[0]) >= 6
 
 
 def test_a_switched_off_process_unpickles_plain_functions() -> None:

@@ -13,7 +13,7 @@ The way of a call through the files::
     _hub.py         events → exporters/ (log, structlog); _registry.py counters → metrics.py, stats
     _session.py     the log and console of this process; configure
     _report.py      events → report → renderers/
-    _install.py _runner.py _cli.py pytest_plugin.py   the doors
+    _install.py (_earlier.py) _runner.py _cli.py _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.
 """

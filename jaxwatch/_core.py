@@ -96,6 +96,8 @@ def _by_install(watched: Any) -> Any:
 
 def _decorator(made: Any, options: Mapping[str, Any], adopt: Callable[..., Any]) -> Any:
     """Return what ``jit(**options)`` is, of JAX's own decorator; None for a JAX that has none."""
+    if "fun" in options:  # that JAX takes it by name too, and warns
+        return adopt(_compat.ORIGINAL_JIT(**options), options["fun"], None, {})
     return _jit_of(made or functools.partial(_compat.ORIGINAL_JIT, **options), adopt)
 
 

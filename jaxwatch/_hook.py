@@ -4,6 +4,8 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
+import jax
+
 from jaxwatch import _ahead, _compat, _departures, _frames, _misses
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY
@@ -84,7 +86,8 @@ class Hooks:
             function, exact = jitted, False
         native.hook(function, cell, None)
         try:
-            function()
+            with jax.disable_jit(False):  # noqa: FBT003 -- JAX's own; a program may begin with it on
+                function()
         except TypeError:
             pass
         else:

@@ -25,7 +25,7 @@ class BadWatchError(JaxwatchError, ValueError):
 
 
 class BadOptionError(JaxwatchError, ValueError):
-    """An option of ``configure`` or ``no_retraces``, or an environment variable, has a value that means nothing."""
+    """An argument of a public function, or an environment variable, has a value that means nothing."""
 
     slug = "bad-option"
 
@@ -55,7 +55,7 @@ class LogUnreadableError(JaxwatchError, OSError):
 
 
 class NoNativeCoreError(JaxwatchError, ImportError):
-    """``JAXWATCH_CORE=native`` asks for the native core, and it is not there or does not fit this JAX."""
+    """``JAXWATCH_CORE=native`` or ``attach`` needs the native core, and it is not there or does not fit this JAX."""
 
     slug = "no-native-core"
 

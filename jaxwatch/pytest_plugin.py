@@ -25,7 +25,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if getattr(options, "jaxwatch", False) or early_config.getini("jaxwatch"):
         from jaxwatch._install import install  # noqa: PLC0415 -- only where it is asked for
 
-        install()
+        install(attach=True)  # plugins, and who calls pytest.main, may have jitted before
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -216,7 +216,7 @@ def test_a_wrong_usage_exits_with_2_and_says_how_it_goes(args: list[str], capsys
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["run", "--help"], ["report", "-h"]])
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["run", "--help"], ["report", "-h"], ["doctor", "-h"]])
 def test_help_is_no_error(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert _cli.main(args) == 0
     assert "Usage: jaxwatch" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import sys
 
+import cores
 import pytest
 from programs import ROOT, environment
 
@@ -269,6 +270,20 @@ def test_what_a_conftest_jits_is_watched_too(pytester: pytest.Pytester) -> None:
     """)
 
     pytester.runpytest_subprocess("--jaxwatch", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_what_a_plugin_jitted_before_is_watched_too(pytester: pytest.Pytester) -> None:
+    cores.core("native")
+    pytester.makepyfile(early="import jax\nstep = jax.jit(lambda x: x + 1)")
+    pytester.makepyfile("""
+        import jaxwatch, early
+        def test_it():
+            early.step(1.0)
+            assert jaxwatch.stats(early.step).misses == 1
+    """)
+    pytester.syspathinsert()
+
+    pytester.runpytest_subprocess("-p", "early", "--jaxwatch", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 def test_workers_of_xdist_guard_as_well(pytester: pytest.Pytester) -> None:

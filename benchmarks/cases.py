@@ -1,7 +1,5 @@
 """The rows: kinds of call. Each gives a run of its own for a way to jit."""
 
-# ruff: noqa: ARG005 -- what is measured is how arguments are taken
-
 import time
 from collections.abc import Callable
 from itertools import repeat

@@ -147,7 +147,8 @@ def flat(*, quick: bool) -> Flat:
         if number < whole_path:
             _miss(subject, number, args)
         else:
-            HISTORY.keep(plan.code, plan.identity, Remembered(key_of(plan, args, {}), number, number))
+            key = key_of(plan, args, {}, like=HISTORY.first(plan.code, plan.identity))
+            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, number))
         if number in marks:
             resident.append(_resident_kib())
     resident.append(_resident_kib())

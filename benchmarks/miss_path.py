@@ -146,5 +146,5 @@ def _remember(fun: Any, arguments: Callable[[int], tuple[Any, ...]], keys: int) 
     assert subject is not None, "it was watched just now"  # noqa: S101 -- as above
     plan = subject.plan
     for number in range(keys):
-        key = key_of(plan, arguments(10_000 + number), {})
+        key = key_of(plan, arguments(10_000 + number), {}, like=HISTORY.first(plan.code, plan.identity))
         HISTORY.keep(plan.code, plan.identity, Remembered(key, number, number))

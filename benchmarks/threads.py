@@ -19,7 +19,7 @@ _EXACT_THREADS, _EXACT_CALLS = 16, 100_000
 def measure(*, quick: bool) -> dict[int, dict[str, Figure]]:
     """Return number of threads → variant → nanoseconds of wall time a call, against plain jax.jit."""
     rounds, calls = (6, 300) if quick else (40, 1000)
-    jits = {
+    jits: dict[str, Callable[..., Any]] = {
         variants.PLAIN: jax.jit,
         variants.AGAIN: jax.jit,
         variants.NATIVE: jaxwatch.jit,

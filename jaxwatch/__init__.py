@@ -7,7 +7,7 @@ The way of a call through the files::
     _listeners.py   jax.monitoring → the active call of the thread (_frames.py), or work ahead of time (_ahead.py)
     _misses.py      the slow path on one page: key → explanation → event → hub
     _departures.py  calls that leave JAX's fast path without a trace
-    _signature.py   arguments → key of plain data (_plan.py, _keys.py, _texts.py, _callsite.py)
+    _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
     _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
     _guards.py      no_retraces, limits, and the error that says why
     _hub.py         events → exporters/ (log, structlog); _registry.py counters → metrics.py, stats

@@ -1,20 +1,25 @@
 """One concrete sentence for each reason of a miss. Pure: plain data in, plain data out."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-from jaxwatch._keys import Key, Leaf, Node, Tree
+from jaxwatch._keys import Shape
 from jaxwatch.events import Advice, AdviceCode, Change, Reason
+
+Varying = tuple[int, set[int]]  # an axis, and the sizes that were seen along it
+
+_T = TypeVar("_T")
 
 _NAMED = 3
 
 
-def advise(function: str, changes: Sequence[Change], keys: Sequence[Key]) -> tuple[Advice, ...]:
+def advise(function: str, changes: Sequence[Change], varying: Callable[[str], Varying | None]) -> tuple[Advice, ...]:
     """Return what to change so that a miss for these reasons does not come again.
 
     Args:
         function: Its name.
         changes: What differed, most telling first.
-        keys: All keys seen so far, this one last.
+        varying: Along which one axis the leaf at a path has varied so far, this call's among them; None: not along one.
     """
     by_reason: dict[Reason, list[Change]] = {}
     for change in changes:
@@ -23,7 +28,7 @@ def advise(function: str, changes: Sequence[Change], keys: Sequence[Key]) -> tup
         Advice(code=code, text=text)
         for reason, found in by_reason.items()
         if reason in _SENTENCES
-        for code, text in [_SENTENCES[reason](function, found, keys)]
+        for code, text in [_SENTENCES[reason](function, found, varying)]
     )
 
 
@@ -37,8 +42,8 @@ def _paths(changes: Iterable[Change]) -> str:
 # ------------------------------------------------------------------ shapes
 
 
-def _shape(_function: str, changes: list[Change], keys: Sequence[Key]) -> tuple[AdviceCode, str]:
-    lengths = _varying(changes[0].path or "", keys)
+def _shape(_function: str, changes: list[Change], varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
+    lengths = varying(changes[0].path or "")
     names = _paths(changes)
     if lengths is None:
         return "pad_or_bucket", f"Give {names} one shape: pad to the largest and mask, or round sizes up to a few."
@@ -46,67 +51,72 @@ def _shape(_function: str, changes: list[Change], keys: Sequence[Key]) -> tuple[
     if len(sizes) <= 2:  # noqa: PLR2004 -- two sizes: most often a rest
         rows = f"{max(sizes)} rows" if axis == 0 else f"length {max(sizes)} along axis {axis}"
         return "pad_or_bucket", f"Pad {names} to {rows} and mask, or drop the remainder."
-    step = bucket_step(sizes)
-    rounded = _buckets(sizes, step)
+    step, rounded = bucket_step(sizes)
     kept = f"{rounded} signature{'s' if rounded > 1 else ''} in place of {len(sizes)}"
     return "pad_or_bucket", f"Pad {names} along axis {axis} to a multiple of {step} and mask: {kept}."
 
 
-def bucket_step(sizes: Iterable[int]) -> int:
-    """Return the smallest power of two, from 8, whose multiples cover ``sizes`` with at most 3, fewer than they are."""
-    wanted, step = set(sizes), 8
-    most = min(3, max(len(wanted) - 1, 1))  # few enough to compile
-    while _buckets(wanted, step) > most and step < max(wanted):
+def bucket_step(sizes: set[int]) -> tuple[int, int]:
+    """Return the smallest power of two, from 8, of which at most 3 multiples cover ``sizes``, fewer than they are.
+
+    And how many multiples these are.
+    """
+    most = min(3, max(len(sizes) - 1, 1))  # few enough to compile
+    step, buckets = 8, {-(-size // 8) for size in sizes}
+    while len(buckets) > most and max(buckets) > 1:
         step *= 2
-    return step
+        buckets = {(bucket + 1) >> 1 for bucket in buckets}
+    return step, len(buckets)
 
 
-def _buckets(sizes: Iterable[int], step: int) -> int:
-    return len({-(-size // step) for size in sizes})
+class Sizes:
+    """The sizes of one leaf along each axis, counted over several keys."""
+
+    __slots__ = ("axes", "ranks")
+
+    def __init__(self) -> None:
+        self.ranks: dict[int, int] = {}
+        self.axes: list[dict[int | str, int]] = []
+
+    def count(self, shape: Shape, number: int) -> None:
+        """Add a shape ``number`` times; with -1, take it out again."""
+        add(self.ranks, len(shape), number)
+        while len(self.axes) < len(shape):
+            self.axes.append({})
+        for sizes, size in zip(self.axes, shape, strict=False):
+            add(sizes, size, number)
+
+    def varying(self) -> Varying | None:
+        """Return the one axis along which there are several sizes, and these; None where it is not one axis."""
+        found = [(axis, sizes) for axis, sizes in enumerate(self.axes) if len(sizes) > 1]
+        if len(self.ranks) != 1 or len(found) != 1:
+            return None
+        axis, sizes = found[0]
+        lengths = {size for size in sizes if isinstance(size, int)}
+        return (axis, lengths) if len(lengths) == len(sizes) else None
 
 
-def _varying(path: str, keys: Sequence[Key]) -> tuple[int, list[int]] | None:
-    """Return the one axis of a leaf that took several sizes, and the sizes; None where it is not one axis."""
-    shapes = list(dict.fromkeys(leaf.shape for key in keys if (leaf := leaf_at(key, path)) is not None))
-    if len({len(shape) for shape in shapes}) != 1:
-        return None
-    axes = [axis for axis in range(len(shapes[0])) if len({shape[axis] for shape in shapes}) > 1]
-    sizes = [shape[axes[0]] for shape in shapes] if len(axes) == 1 else []
-    if not sizes or not all(isinstance(size, int) for size in sizes):
-        return None
-    return axes[0], sorted({int(size) for size in sizes})
-
-
-def leaf_at(key: Key, path: str) -> Leaf | None:
-    """Return the array leaf of that path, or None."""
-    for param in key.params:
-        if path.startswith(param.name):
-            found = _below(param.tree, path[len(param.name) :])
-            if found is not None:
-                return found
-    return None
-
-
-def _below(tree: Tree, rest: str) -> Leaf | None:
-    if not rest:
-        return tree if isinstance(tree, Leaf) else None
-    if isinstance(tree, Node):
-        for label, child in tree.children:
-            if rest.startswith(label) and (found := _below(child, rest[len(label) :])) is not None:
-                return found
-    return None
+def add(counts: dict[_T, int], what: _T, number: int) -> None:
+    """Count ``what``, which leaves ``counts`` at 0."""
+    left = counts.get(what, 0) + number
+    if left:
+        counts[what] = left
+    else:
+        del counts[what]
 
 
 # ------------------------------------------------------------------ the other reasons
 
 
-def _dtype(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _dtype(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     change = changes[0]
     wanted = (change.before or "").lstrip("~").partition("[")[0]
     return "pin_dtype", f"Give {_paths(changes)} one dtype from the first call on, for instance {wanted}."
 
 
-def _weak_type(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _weak_type(
+    _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     change = changes[0]
     strong = next((text for text in (change.after, change.before) if text and not text.startswith("~")), "float32[]")
     dtype, _, shape = strong.partition("[")
@@ -117,19 +127,23 @@ def _weak_type(_function: str, changes: list[Change], _keys: Sequence[Key]) -> t
     return "pin_dtype", f"Pass {made} from the first call on: a Python scalar is weakly typed."
 
 
-def _structure(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _structure(
+    _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     if any("None" in (change.before, change.after) for change in changes):
         text = f"Pass an array for {_paths(changes)} from the first call on (zeros, say) in place of None."
         return "fix_structure", text
     return "fix_structure", f"Keep the tree the same: always pass {_paths(changes)}, or never."
 
 
-def _metadata(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _metadata(
+    _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     text = f"Keep the static fields of {_paths(changes)} the same, or make them array leaves if they vary."
     return "fix_structure", text
 
 
-def _static(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _static(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     names = _paths(changes)
     if any(change.note and ("__eq__" in change.note or "identity" in change.note) for change in changes):
         text = f"Give the class of {names} __eq__ and __hash__ by value, or pass the same object each time."
@@ -138,7 +152,9 @@ def _static(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tupl
     return "unmark_static", text
 
 
-def _call_form(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _call_form(
+    _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     change = changes[0]
     if "left out" in (change.before, change.after):
         return "same_call_form", f"Always give {_paths(changes)}, or always leave it to its default."
@@ -146,34 +162,40 @@ def _call_form(_function: str, changes: list[Change], _keys: Sequence[Key]) -> t
     return "same_call_form", f"Always pass {_paths(changes)} by {form}."
 
 
-def _new_function(function: str, _changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _new_function(
+    function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     if "<lambda>" in function:
         return "hoist_function", "Define the lambda and jit it once, outside the loop, and call that."
     return "jit_once", f"Jit {function} once, outside the loop, and call that object; pass what varies as an argument."
 
 
-def _config(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _config(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     return "set_config_once", f"Set {_paths(changes)} once, before the first call."
 
 
-def _mesh(_function: str, _changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _mesh(_function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     return "set_config_once", "Enter the mesh once, around all calls of the function."
 
 
-def _placed(_function: str, changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _placed(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     return "commit_inputs", f"Place {_paths(changes)} with jax.device_put and one sharding before the first call."
 
 
-def _transform(function: str, _changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _transform(
+    function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     text = f"Jit the transformed function, jax.jit(jax.grad({function})) say, in place of {function} under it."
     return "jit_outer", text
 
 
-def _options(function: str, _changes: list[Change], _keys: Sequence[Key]) -> tuple[AdviceCode, str]:
+def _options(
+    function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]
+) -> tuple[AdviceCode, str]:
     return "jit_once", f"Jit {function} once with one set of options, and call that object everywhere."
 
 
-_SENTENCES: dict[Reason, Callable[[str, list[Change], Sequence[Key]], tuple[AdviceCode, str]]] = {
+_SENTENCES: dict[Reason, Callable[[str, list[Change], Callable[[str], Varying | None]], tuple[AdviceCode, str]]] = {
     "shape": _shape,
     "dtype": _dtype,
     "weak_type": _weak_type,

@@ -1,7 +1,7 @@
 """Work ahead of time on a function that the native core watches: ``lower``, ``trace`` and ``eval_shape``.
 
-These are methods of JAX's own type, in Python, and no call of the function: they are found on the stack when their first
-phase begins.
+These are methods of JAX's own type, in Python, and no call of the function: they are found on the stack when their
+first phase begins.
 """
 
 import inspect

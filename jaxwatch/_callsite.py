@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import lru_cache
 from types import FrameType
 from typing import NamedTuple
 
@@ -28,9 +29,14 @@ def user_site(depth: int = 1) -> Site:
     frame: FrameType | None = sys._getframe(depth)  # noqa: SLF001 -- inspect.stack reads source files, 1000 times slower
     ahead = False
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_SKIPPED):
-            return Site(f"{file}:{frame.f_lineno}", ahead)
-        ahead = ahead or (file == _STAGES and frame.f_code.co_name in _AHEAD)
+        code = frame.f_code
+        if not _is_skipped(code.co_filename):
+            return Site(f"{code.co_filename}:{frame.f_lineno}", ahead)
+        ahead = ahead or (code.co_name in _AHEAD and code.co_filename == _STAGES)
         frame = frame.f_back
     return Site("<unknown>", ahead)
+
+
+@lru_cache(maxsize=1024)
+def _is_skipped(file: str) -> bool:
+    return file.startswith(_SKIPPED)

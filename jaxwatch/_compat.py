@@ -17,6 +17,8 @@ import jaxlib.version
 from jax._src import config as _config
 from jax._src import distributed as _distributed
 from jax._src import monitoring as _monitoring
+from jax._src import pjit as _pjit
+from jax._src import source_info_util as _source_info_util
 from jax._src import xla_bridge as _xla_bridge
 
 ORIGINAL_JIT: Callable[..., Any] = jax.jit
@@ -32,14 +34,24 @@ COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 DISK_REQUEST_EVENT = "/jax/compilation_cache/compile_requests_use_cache"
 DISK_HIT_EVENT = "/jax/compilation_cache/cache_hits"
 
-HAS_CONTEXT_NAMES = hasattr(_config, "trace_context_names")
-"""The values of JAX's key have names (0.10.2 has them). Without: those of ``PUBLIC_FLAGS`` alone are told."""
+
+def _has_context_names() -> bool:
+    try:
+        return len(_config.trace_context_names()) == len(_config.trace_context())
+    except (AttributeError, NotImplementedError):  # the latter from a jaxlib that is older than jax
+        return False
+
+
+HAS_CONTEXT_NAMES = _has_context_names()
+"""The values of JAX's key have names (0.10.2). Without: of configuration ``PUBLIC_FLAGS`` alone are told by name."""
 
 HAS_JIT_INFO = hasattr(ORIGINAL_JIT(lambda: None), "_jit_info")
 """Static and donated arguments can be read off the jitted function. Without: as they were given to ``jaxwatch.jit``."""
 
-HAS_DECORATOR_FORM = inspect.signature(ORIGINAL_JIT).parameters["fun"].default is not inspect.Parameter.empty
-"""``jax.jit(**options)`` returns a decorator (0.8.1). Without: wrong options raise when it is applied."""
+HAS_DECORATOR_FORM = (
+    next(iter(inspect.signature(ORIGINAL_JIT).parameters.values())).default is not inspect.Parameter.empty
+)
+"""``jax.jit(**options)`` returns a decorator (0.8.1). Without: ours does; wrong options raise when it is applied."""
 
 HAS_LISTENER_LISTS = all(
     hasattr(_monitoring, name)
@@ -47,10 +59,13 @@ HAS_LISTENER_LISTS = all(
 )
 """Registered listeners can be listed. Without: a program that clears all listeners silences jaxwatch."""
 
+HAS_FRAME_EXCLUSION = hasattr(_source_info_util, "register_exclusion")
+"""Frames can be left out where JAX shows the user's. Without: the twin's stands among those of a leaked tracer."""
+
 HAS_DISTRIBUTED_STATE = hasattr(_distributed, "global_state")
 """Whether jax.distributed runs can be asked. Without: ``process_index`` is always null."""
 
-HAS_BACKENDS = hasattr(_xla_bridge, "_backends")
+HAS_BACKENDS = hasattr(_xla_bridge, "_backends") and hasattr(_xla_bridge, "_default_backend")
 """Whether a backend is up can be asked without starting one. Without: the backend's name stays empty in metrics."""
 
 PUBLIC_FLAGS = (
@@ -60,12 +75,11 @@ PUBLIC_FLAGS = (
     "jax_numpy_rank_promotion",
     "jax_default_device",
     "jax_threefry_partitionable",
-    "jax_debug_nans",
-    "jax_debug_infs",
     "jax_disable_jit",
 )
-_MESH_NAMES = {"mesh_context_manager", "abstract_mesh_context_manager"}
-_AXIS_NAMES = {"axis_env_state"}
+"""The configuration that is part of JAX's key in every version, and has a public name."""
+MESH_NAMES = ("abstract_mesh_context_manager", "mesh_context_manager")
+AXIS_NAMES = ("axis_env_state",)
 
 
 def flags() -> dict[str, bool]:
@@ -115,7 +129,7 @@ _DEFAULTS = _option_texts(getattr(ORIGINAL_JIT(lambda: None), "_jit_info", None)
 
 def jit_options(jitted: Any, given: Mapping[str, Any]) -> JitOptions:
     """Return the options of a jitted function; ``given`` are the keywords, for a JAX that keeps none."""
-    info = getattr(jitted, "_jit_info", None)
+    info = getattr(jitted, "_jit_info", None) if HAS_JIT_INFO else None
     if info is None:
         return _given_options(given)
     texts = _option_texts(info).items()
@@ -135,12 +149,17 @@ def _given_options(given: Mapping[str, Any]) -> JitOptions:
     )
 
 
+_UNNAMED = "<unnamed function>"
+_UNNAMED_ITSELF = "<unnamed wrapped function>" if hasattr(_pjit, "_create_pjit_jaxpr") else _UNNAMED  # up to 0.8.3
+
+
 def event_name(fun: Callable[..., Any]) -> str:
     """Return the ``fun_name`` of the function's phase events: the first name under partials, or JAX's word for none."""
+    word = _UNNAMED_ITSELF
     while not isinstance(name := getattr(fun, "__name__", None), str):
         if not isinstance(fun, functools.partial):
-            return "<unnamed function>"
-        fun = fun.func
+            return word
+        fun, word = fun.func, _UNNAMED
     return name
 
 
@@ -151,6 +170,12 @@ def function_of(jitted: Any) -> Any:
         return jitted.__getstate__()["fun"] if found is None else found
     except (AttributeError, KeyError, TypeError):
         return None
+
+
+def leave_out(path: str) -> None:
+    """Have JAX leave out the frames of a file where it shows those of the user, as it does with its own."""
+    if HAS_FRAME_EXCLUSION:
+        _source_info_util.register_exclusion(path)
 
 
 # ------------------------------------------------------------------ arguments
@@ -169,6 +194,8 @@ def transform_of(tracer: Any) -> str:
     words: list[str] = []
     while is_tracer(tracer) and len(words) < 8:  # noqa: PLR2004 -- nobody nests deeper; a bound on odd tracers
         kind = _KINDS.get(type(tracer).__name__, "trace")
+        if kind == "jvp" and type(getattr(tracer, "tangent", None)).__name__ == "JaxprTracer":
+            kind = "grad"  # 0.6.2 linearizes by a jvp whose tangents are unknown
         inner = getattr(tracer, "primal", getattr(tracer, "val", None))
         if kind == "vmap":
             size = _batch_size(tracer, inner)
@@ -215,60 +242,17 @@ def layout(array: Any) -> str | None:
 # ------------------------------------------------------------------ context
 
 
-class Context(NamedTuple):
-    """The part of JAX's key that is not in the arguments, as text."""
-
-    config: tuple[tuple[str, str], ...]
-    mesh: str
-    axis_env: str
+def context_values() -> tuple[Any, ...]:
+    """Return the part of JAX's key that is not in the arguments, as it is on this thread now."""
+    return tuple(_config.trace_context())
 
 
-_last_context: tuple[Any, Context] | None = None
-
-
-def context() -> Context:
-    """Return the configuration, mesh and axis names that are part of JAX's key on this thread now."""
-    global _last_context  # noqa: PLW0603 -- one slot; threads that race only lose the shortcut
-    if not HAS_CONTEXT_NAMES:
-        values = ((name, _text(getattr(jax.config, name, None))) for name in PUBLIC_FLAGS)
-        return Context(tuple(values), "", "")
-    now = _config.trace_context()
-    last = _last_context
-    if last is not None and last[0] == now:
-        return last[1]
-    named = dict(zip(_config.trace_context_names(), now, strict=True))
-    found = Context(
-        tuple((name, _text(value)) for name, value in named.items() if name not in _MESH_NAMES | _AXIS_NAMES),
-        ", ".join(filter(None, (_mesh_text(named[name]) for name in sorted(_MESH_NAMES & named.keys())))),
-        ", ".join(filter(None, (_axis_text(named[name]) for name in _AXIS_NAMES & named.keys()))),
-    )
-    _last_context = now, found
-    return found
-
-
-def _text(value: Any) -> str:
-    name = getattr(value, "name", None)  # an enum's member, as users write it in lower case
-    return (name.lower() if hasattr(type(value), "__members__") and isinstance(name, str) else str(value))[:200]
-
-
-def _mesh_text(value: Any) -> str:
-    if not value:
-        return ""
-    meshes = value if isinstance(value, tuple) else (value,)
-    return ", ".join(mesh_text(mesh) for mesh in meshes if not getattr(mesh, "empty", False))
-
-
-def mesh_text(mesh: Any) -> str:
-    """Return a mesh by its axes: ``mesh(data=4, model=2)``."""
-    shape = getattr(mesh, "shape", None)
-    if not shape:
-        return str(mesh)[:200]
-    return "mesh(" + ", ".join(f"{name}={size}" for name, size in dict(shape).items()) + ")"
-
-
-def _axis_text(value: Any) -> str:
-    sizes = getattr(value, "axis_sizes", None)
-    return "" if not sizes else ", ".join(f"{name}={size}" for name, size in dict(sizes).items())
+def context_by_name(values: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the values of that part by name; for a JAX without names, those that can be asked for one by one."""
+    if HAS_CONTEXT_NAMES:
+        return dict(zip(_config.trace_context_names(), values, strict=True))
+    named = {name: getattr(jax.config, name, None) for name in PUBLIC_FLAGS}
+    return named | {name: getattr(getattr(_config, name, None), "value", None) for name in MESH_NAMES + AXIS_NAMES}
 
 
 # ------------------------------------------------------------------ process
@@ -276,27 +260,26 @@ def _axis_text(value: Any) -> str:
 
 def process_index() -> int | None:
     """Return this process's index where jax.distributed runs, else None; starts no backend."""
-    state = getattr(_distributed, "global_state", None)
-    if state is None or getattr(state, "client", None) is None:
-        return None
-    return int(state.process_id)
+    state = _distributed_state()
+    return None if state is None else int(state.process_id)
 
 
 def process_count() -> int | None:
     """Return the number of processes where jax.distributed runs, else None; starts no backend."""
-    state = getattr(_distributed, "global_state", None)
-    if state is None or getattr(state, "client", None) is None:
-        return None
-    return int(state.num_processes)
+    state = _distributed_state()
+    return None if state is None else int(state.num_processes)
+
+
+def _distributed_state() -> Any:
+    state = _distributed.global_state if HAS_DISTRIBUTED_STATE else None
+    return None if getattr(state, "client", None) is None else state
 
 
 def backend_platform() -> str:
     """Return the platform of the backend that is up, or "": a scrape must not start one."""
-    backends = getattr(_xla_bridge, "_backends", None)
-    default = getattr(_xla_bridge, "_default_backend", None)
-    if not backends or default is None:
+    if not HAS_BACKENDS or not _xla_bridge._backends:  # noqa: SLF001 -- this file is where that is done
         return ""
-    return str(default.platform)
+    return str(getattr(_xla_bridge._default_backend, "platform", ""))  # noqa: SLF001 -- None until one is chosen
 
 
 def disk_cache_on() -> bool:

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from jaxwatch import _compat, _hook, _listeners, _plan, _session, _wrap
 from jaxwatch._guards import subject_of
@@ -133,9 +133,13 @@ def _signature_of_jit(fun: Callable[..., Any] = ..., /, *, watch: Watch | None =
     raise NotImplementedError
 
 
-def _named(made: Any, like: Callable[..., Any]) -> Any:
+_Jit = TypeVar("_Jit", bound=Callable[..., Any])
+
+
+def _named(made: Any, like: _Jit) -> _Jit:
     functools.update_wrapper(made, like)
-    return made
+    named: _Jit = made
+    return named
 
 
 jit = _named(_jit_of(_compat.ORIGINAL_JIT, _adopt, decorates=_compat.HAS_DECORATOR_FORM), _signature_of_jit)
@@ -146,7 +150,7 @@ jit.__module__ = "jaxwatch"
 def installed_jit() -> Any:
     """Return what ``install`` puts in place of ``jax.jit``."""
     jit_of = _jit_of(_compat.ORIGINAL_JIT, _adopt_installed, decorates=_compat.HAS_DECORATOR_FORM)
-    made = _named(jit_of, _compat.ORIGINAL_JIT)
+    made: Any = _named(jit_of, _compat.ORIGINAL_JIT)
     made.__module__ = "jax"  # where pickle finds it: in jax._src.api it is JAX's own
     made.__jaxwatch__ = True  # how uninstall knows it
     return made
@@ -178,9 +182,9 @@ def _reduced(function: Any) -> Any:
 
 
 def _inner(watched: Any) -> Any:
-    """Return the plain jitted function of a watched one: that behind the twin, or one set up anew."""
+    """Return a plain copy of the jitted function that a watched one is, or has behind it."""
     if isinstance(watched, _wrap.Watched):
-        return watched._inner  # noqa: SLF001 -- the twin's
+        return copy.copy(watched._inner)  # noqa: SLF001 -- the twin's
     return watched if CORE.hooks is None else CORE.hooks.plain(watched)
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 from jaxwatch import _limits
 from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, bare_spec
@@ -35,27 +35,63 @@ ORDER: tuple[Reason, ...] = (
 _RANK = {reason: rank for rank, reason in enumerate(ORDER)}
 
 
+class Difference(NamedTuple):
+    """A ``Change`` before it is put in words, which is most of its price."""
+
+    reason: Reason
+    path: str | None = None
+    before: Tree | str | None = None
+    after: Tree | str | None = None
+    note: str | None = None
+
+
 def compare(before: Key, after: Key) -> tuple[Change, ...]:
     """Return what differs from ``before`` to ``after``, most telling first; empty where nothing is seen to.
 
     Of many differences some are named, at least one for each reason, and the last one's note says how many more.
     """
-    return _with_limit(differences(before, after))
+    return _told(differences(before, after))
 
 
-def differences(before: Key, after: Key) -> tuple[Change, ...]:
-    """Return all that differs from ``before`` to ``after``, most telling first, however much it is."""
-    found = [
-        *_named("options", before.options, after.options),
-        *_named("config", before.config, after.config),
-        *_text("transform", before.transform, after.transform, "no transform"),
-        *_text("mesh", before.mesh, after.mesh, "no mesh"),
-        *_text("axis_env", before.axis_env, after.axis_env, "no axis names"),
-        *_params(before, after),
-    ]
+def differences(before: Key, after: Key) -> Iterator[Difference]:
+    """Find all that differs from ``before`` to ``after``, however much it is; the caller may stop early."""
+    found = False
+    for difference in _seen(before, after):
+        found = True
+        yield difference
     if not found:
-        found = [change for a, b in _common(before, after) for change in _hidden(b.name, a.tree, b.tree)]
-    return tuple(sorted(found, key=lambda change: _RANK[change.reason]))
+        for earlier, param in _common(before, after):
+            yield from _hidden(param.name, earlier.tree, param.tree)
+
+
+def _seen(before: Key, after: Key) -> Iterator[Difference]:
+    if before.options != after.options:
+        yield from _named("options", before.options, after.options)
+    if before.config is not after.config and before.config != after.config:
+        yield from _named("config", before.config, after.config)
+    if before.transform != after.transform:
+        yield _text("transform", before.transform, after.transform, "no transform")
+    if before.mesh != after.mesh:
+        yield _text("mesh", before.mesh, after.mesh, "no mesh")
+    if before.axis_env != after.axis_env:
+        yield _text("axis_env", before.axis_env, after.axis_env, "no axis names")
+    yield from _params(before, after)
+
+
+def _told(found: Iterable[Difference]) -> tuple[Change, ...]:
+    return tuple(map(_change, _with_limit(sorted(found, key=lambda difference: _RANK[difference.reason]))))
+
+
+def _change(difference: Difference) -> Change:
+    reason, path, before, after, note = difference
+    old, new = (None if value is None else str(value) for value in (before, after))
+    if reason == "structure":  # of a container, whose text may be long
+        old, new = _cut(old), _cut(new)
+    return Change(reason=reason, path=path, before=old, after=new, note=note)
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else shortened(text, 2 * _limits.REPR_CHARACTERS)
 
 
 def reasons_of(changes: Iterable[Change]) -> tuple[Reason, ...]:
@@ -63,38 +99,65 @@ def reasons_of(changes: Iterable[Change]) -> tuple[Reason, ...]:
     return tuple(sorted({change.reason for change in changes}, key=_RANK.__getitem__))
 
 
-def distance(changes: Sequence[Change]) -> tuple[int, int]:
-    """Return how far apart two keys are: kinds of difference, then differences."""
-    return len({change.reason for change in changes}), len(changes)
+# ------------------------------------------------------------------ the nearest earlier key
 
 
-def nearest(keys: Sequence[Key], key: Key) -> tuple[int, tuple[Change, ...]] | None:
-    """Return the index of the key that differs least, the earliest of several, and what differs; None of none."""
-    best: tuple[tuple[int, int], int, tuple[Change, ...]] | None = None
+class _Found(NamedTuple):
+    place: tuple[int, int, int]  # kinds of difference, differences, index: the least is the nearest
+    differences: list[Difference]
+
+
+_LEAST = (1, 1)  # where any difference is seen
+
+
+def nearest(keys: Sequence[Key], key: Key, *, alike: bool = True) -> tuple[int, tuple[Change, ...]] | None:
+    """Return the index of the key that differs least, the earliest of several, and what differs; None of none.
+
+    What differs least has the fewest kinds of difference, then the fewest differences. The keys in which none may be
+    seen come first; then the oldest ones, until nothing can be nearer.
+
+    Args:
+        keys: The earlier ones, oldest first.
+        key: The new one.
+        alike: False where it is known that a difference is seen from each of ``keys``.
+    """
+    best: _Found | None = None
+    for index, earlier in enumerate(keys) if alike else ():
+        if earlier.outline == key.outline or earlier.statics != key.statics:
+            best = _nearer(earlier, key, index, best)
     for index, earlier in enumerate(keys):
-        changes = differences(earlier, key)
-        if best is None or distance(changes) < best[0]:
-            best = distance(changes), index, changes
-        if not changes:
+        if best is not None and best.place <= (*_LEAST, index):
             break
-    return None if best is None else (best[1], _with_limit(best[2]))
+        best = _nearer(earlier, key, index, best)
+    return None if best is None else (best.place[2], _told(best.differences))
+
+
+def _nearer(before: Key, after: Key, index: int, best: _Found | None) -> _Found | None:
+    """Return what differs from ``before``, or ``best`` as soon as that is seen to be no farther."""
+    kinds, found = set(), []
+    for difference in differences(before, after):
+        kinds.add(difference.reason)
+        found.append(difference)
+        if best is not None and (len(kinds), len(found), index) >= best.place:
+            return best
+    place = len(kinds), len(found), index
+    return best if best is not None and best.place <= place else _Found(place, found)
 
 
 # ------------------------------------------------------------------ beside the arguments
 
 
-def _named(reason: Reason, before: tuple[tuple[str, str], ...], after: tuple[tuple[str, str], ...]) -> Iterator[Change]:
-    if before == after:
-        return
+def _named(
+    reason: Reason, before: tuple[tuple[str, str], ...], after: tuple[tuple[str, str], ...]
+) -> Iterator[Difference]:
     old, new = dict(before), dict(after)
     for name in [*old, *(name for name in new if name not in old)]:
         if old.get(name) != new.get(name):
-            yield Change(reason=reason, path=name, before=old.get(name), after=new.get(name))
+            yield Difference(reason, name, old.get(name), new.get(name))
 
 
-def _text(reason: Reason, before: str, after: str, nothing: str) -> Iterator[Change]:
-    if before != after:
-        yield Change(reason=reason, before=before or nothing, after=after or nothing)
+def _text(reason: Reason, before: str, after: str, nothing: str) -> Difference:
+    return Difference(reason, None, before or nothing, after or nothing)
 
 
 # ------------------------------------------------------------------ arguments
@@ -106,64 +169,71 @@ def _common(before: Key, after: Key) -> Iterator[tuple[Param, Param]]:
             yield earlier, param
 
 
-def _params(before: Key, after: Key) -> Iterator[Change]:
-    for earlier, param in _common(before, after):
+def _params(before: Key, after: Key) -> Iterator[Difference]:
+    old, new = before.by_name, after.by_name
+    for param in after.params:
+        earlier = old.get(param.name)
+        if earlier is None or earlier is param:
+            continue
         if earlier.form != param.form:
-            yield Change(reason="call_form", path=param.name, before=earlier.form, after=param.form)
-        yield from _trees(param.name, earlier.tree, param.tree)
+            yield Difference("call_form", param.name, earlier.form, param.form)
+        if earlier.tree != param.tree:
+            yield from _trees(param.name, earlier.tree, param.tree)
+    if old.keys() == new.keys():
+        return
     for param in before.params:
-        if param.name not in after.by_name:
+        if param.name not in new:
             yield _left_out(param, str(param.tree), None)
     for param in after.params:
-        if param.name not in before.by_name:
+        if param.name not in old:
             yield _left_out(param, None, str(param.tree))
 
 
-def _left_out(param: Param, before: str | None, after: str | None) -> Change:
+def _left_out(param: Param, before: str | None, after: str | None) -> Difference:
     """Tell of an argument that only one of the two calls gives."""
     if param.defaulted and not param.variadic:
         texts = ("given" if before is not None else "left out"), ("given" if after is not None else "left out")
         note = f"its default is used where it is left out; given as {before or after}"
-        return Change(reason="call_form", path=param.name, before=texts[0], after=texts[1], note=note)
-    texts2 = _cut(before), _cut(after)
-    return Change(reason="structure", path=param.name, before=texts2[0], after=texts2[1])
+        return Difference("call_form", param.name, *texts, note)
+    return Difference("structure", param.name, before, after)
 
 
-def _cut(text: str | None) -> str | None:
-    return None if text is None else shortened(text, 2 * _limits.REPR_CHARACTERS)
-
-
-def _trees(path: str, before: Tree, after: Tree) -> Iterator[Change]:
-    if before is after or before == after:
-        return
+def _trees(path: str, before: Tree, after: Tree) -> Iterator[Difference]:
     if isinstance(before, Leaf) and isinstance(after, Leaf):
         yield from _leaves(path, before, after)
     elif isinstance(before, Static) and isinstance(after, Static):
         yield from _statics(path, before, after)
     elif isinstance(before, Node) and isinstance(after, Node) and before.kind == after.kind:
         yield from _nodes(path, before, after)
-    elif isinstance(before, Static) or isinstance(after, Static):
-        return  # static in the one and not in the other: the options' difference says it
-    else:
-        yield Change(reason="structure", path=path, before=_cut(str(before)), after=_cut(str(after)))
+    elif not isinstance(before, Static) and not isinstance(after, Static):
+        # static in the one and not in the other: the options' difference says it
+        yield Difference("structure", path, before, after)
 
 
-def _nodes(path: str, before: Node, after: Node) -> Iterator[Change]:
+def _nodes(path: str, before: Node, after: Node) -> Iterator[Difference]:
     if before.aux is not None and after.aux is not None and before.aux.token != after.aux.token:
         note = _same_text(before.aux, after.aux)
-        yield Change(reason="metadata", path=path, before=before.aux.text, after=after.aux.text, note=note)
+        yield Difference("metadata", path, before.aux.text, after.aux.text, note)
+    if [label for label, _ in before.children] == [label for label, _ in after.children]:
+        for (label, old), (_, new) in zip(before.children, after.children, strict=True):
+            if old != new:
+                yield from _trees(path + label, old, new)
+    else:
+        yield from _other_children(path, before, after)
+
+
+def _other_children(path: str, before: Node, after: Node) -> Iterator[Difference]:
     old, new = _numbered(before), _numbered(after)
     for place, child in new.items():
         if place in old:
             yield from _trees(path + place[0], old[place], child)
         else:
-            yield Change(reason="structure", path=path + place[0], before=None, after=_cut(str(child)))
+            yield Difference("structure", path + place[0], None, child)
     for place, child in old.items():
         if place not in new:
-            yield Change(reason="structure", path=path + place[0], before=_cut(str(child)), after=None)
-    if old.keys() == new.keys() and list(old) != list(new):
-        note = "the same keys in another order"
-        yield Change(reason="structure", path=path, before=_cut(str(before)), after=_cut(str(after)), note=note)
+            yield Difference("structure", path + place[0], child, None)
+    if old.keys() == new.keys():
+        yield Difference("structure", path, before, after, "the same keys in another order")
 
 
 def _numbered(node: Node) -> dict[tuple[str, int], Tree]:
@@ -176,35 +246,34 @@ def _numbered(node: Node) -> dict[tuple[str, int], Tree]:
     return found
 
 
-def _leaves(path: str, before: Leaf, after: Leaf) -> Iterator[Change]:
-    texts = {"path": path, "before": str(before), "after": str(after)}
+def _leaves(path: str, before: Leaf, after: Leaf) -> Iterator[Difference]:
     if before.shape != after.shape:
-        yield Change(reason="shape", **texts)
+        yield Difference("shape", path, before, after)
     if before.dtype != after.dtype:
-        yield Change(reason="dtype", **texts)
+        yield Difference("dtype", path, before, after)
     if before.weak != after.weak:
-        yield Change(reason="weak_type", **texts)
+        yield Difference("weak_type", path, before, after)
     if _differ(before.sharding, after.sharding) and bare_spec(before.sharding or "") != bare_spec(after.sharding or ""):
         one = "one device"
-        yield Change(reason="sharding", path=path, before=before.sharding or one, after=after.sharding or one)
+        yield Difference("sharding", path, before.sharding or one, after.sharding or one)
     elif _differ(before.placement, after.placement):
-        yield Change(reason="placement", path=path, before=before.placement, after=after.placement)
+        yield Difference("placement", path, before.placement, after.placement)
     if _differ(before.layout, after.layout):
         usual = "default"
-        yield Change(reason="layout", path=path, before=before.layout or usual, after=after.layout or usual)
+        yield Difference("layout", path, before.layout or usual, after.layout or usual)
 
 
 def _differ(before: str | None, after: str | None) -> bool:
     return before is not None and after is not None and before != after
 
 
-def _statics(path: str, before: Static, after: Static) -> Iterator[Change]:
+def _statics(path: str, before: Static, after: Static) -> Iterator[Difference]:
     if before.token == after.token:
         return
     note = _same_text(before, after)
     if note is None and before.by_identity and after.by_identity:
         note = "compared by identity: another object is another key, whatever it holds"
-    yield Change(reason="static", path=path, before=before.text, after=after.text, note=note)
+    yield Difference("static", path, before.text, after.text, note)
 
 
 def _same_text(before: Static, after: Static) -> str | None:
@@ -218,21 +287,21 @@ def _same_text(before: Static, after: Static) -> str | None:
     return "equal-looking values that do not compare equal"
 
 
-def _hidden(path: str, before: Tree, after: Tree) -> Iterator[Change]:
+def _hidden(path: str, before: Tree, after: Tree) -> Iterator[Difference]:
     """Statics whose hashes agree and whose texts do not: told only where nothing else differs."""
     if isinstance(before, Static) and isinstance(after, Static) and before.opaque and before.text != after.text:
         note = "the hashes are equal, the values are not"
-        yield Change(reason="static", path=path, before=before.text, after=after.text, note=note)
+        yield Difference("static", path, before.text, after.text, note)
 
 
-def _with_limit(changes: Sequence[Change]) -> tuple[Change, ...]:
+def _with_limit(found: Sequence[Difference]) -> Sequence[Difference]:
     """Keep the first differences and the first for each reason, and say with the last how many more there are."""
     most = _limits.CHANGES_NAMED
-    if len(changes) <= most:
-        return tuple(changes)
-    places = range(len(changes))
-    first_of_each = {changes[place].reason: place for place in reversed(places)}.values()
+    if len(found) <= most:
+        return found
+    places = range(len(found))
+    first_of_each = {found[place].reason: place for place in reversed(places)}.values()
     wanted = [*first_of_each, *(place for place in places if place not in first_of_each)][:most]
-    *kept, last = (changes[place] for place in sorted(wanted))
-    more = f"and {len(changes) - most} more differences"
-    return (*kept, replace(last, note=f"{last.note}; {more}" if last.note else more))
+    *kept, last = (found[place] for place in sorted(wanted))
+    more = f"and {len(found) - most} more differences"
+    return (*kept, last._replace(note=f"{last.note}; {more}" if last.note else more))

@@ -2,16 +2,16 @@
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from jaxwatch import _explain, _limits
-from jaxwatch._keys import Key
+from jaxwatch._advisor import Sizes, Varying, add
+from jaxwatch._keys import Key, Shape
 from jaxwatch._registry import REGISTRY
 from jaxwatch.events import Change, Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """A key that missed."""
 
     key: Key
@@ -19,8 +19,7 @@ class Remembered:
     call: int
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Why a call missed."""
 
     reasons: tuple[Reason, ...]
@@ -28,12 +27,75 @@ class Explanation:
     compared_with: Remembered | None
 
 
+class _Kept:
+    """The keys of one function object, oldest first; and what finds one without looking at all."""
+
+    __slots__ = ("all", "by_outline", "keys", "leaves", "sizes", "statics")
+
+    def __init__(self) -> None:
+        self.all: list[Remembered] = []
+        self.keys: list[Key] = []  # those of ``all``
+        self.by_outline: dict[int, list[Key]] = {}
+        self.statics: dict[frozenset[str], int] = {}
+        self.leaves = 0
+        self.sizes: dict[str, Sizes] = {}  # of the leaves that were asked for, by path
+
+    def has(self, key: Key) -> bool:
+        """Whether an equal key is kept."""
+        return key in self.by_outline.get(key.outline, ())
+
+    def may_have_alike(self, key: Key) -> bool:
+        """Whether there may be a key from which no difference is seen."""
+        return key.outline in self.by_outline or len(self.statics) > 1 or key.statics not in self.statics
+
+    def add(self, remembered: Remembered) -> None:
+        """Keep one more."""
+        key = remembered.key
+        self.by_outline.setdefault(key.outline, []).append(key)
+        self.all.append(remembered)
+        self.keys.append(key)
+        self._count(key, 1)
+
+    def drop_one(self) -> bool:
+        """Drop the oldest but the first, with which the others are mostly compared; False where the rest is kept."""
+        few = self.leaves <= _limits.LEAVES_PER_FUNCTION or len(self.all) <= 2  # noqa: PLR2004 -- first and last stay
+        if few and len(self.all) <= _limits.KEYS_PER_FUNCTION:
+            return False
+        del self.all[1]
+        key = self.keys.pop(1)
+        alike = self.by_outline[key.outline]
+        alike.remove(key)
+        if not alike:
+            del self.by_outline[key.outline]
+        self._count(key, -1)
+        return True
+
+    def _count(self, key: Key, number: int) -> None:
+        self.leaves += number * key.leaves
+        add(self.statics, key.statics, number)
+        for path, sizes in self.sizes.items():
+            if (shape := key.shape_at(path)) is not None:
+                sizes.count(shape, number)
+
+    def sizes_at(self, path: str) -> Sizes:
+        """Return the sizes that the leaf at a path has in the keys; it is asked for anew at each miss."""
+        sizes = self.sizes.get(path)
+        if sizes is None:
+            if len(self.sizes) >= _limits.PATHS_COUNTED:
+                self.sizes.clear()
+            sizes = self.sizes[path] = Sizes()
+            for key in self.keys:
+                if (shape := key.shape_at(path)) is not None:
+                    sizes.count(shape, 1)
+        return sizes
+
+
 class History:
     """The keys of all watched functions, by code and then by function object."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._codes: OrderedDict[str, OrderedDict[str, list[Remembered]]] = OrderedDict()
+        self._codes: OrderedDict[str, OrderedDict[str, _Kept]] = OrderedDict()
 
     def explain(self, code: str, identity: str, key: Key | None, *, traced: bool, again: bool) -> Explanation:
         """Say why a call of ``key`` missed, without keeping it.
@@ -47,19 +109,16 @@ class History:
         """
         with self.lock:
             objects = self._objects(code)
-            own = list(objects.get(identity, ()))
-            others = [kept for name, keys in objects.items() if name != identity for kept in keys]
-        if not own and again:
-            note = "its earlier keys could not be read, or are no longer kept"
-            return Explanation(("unknown",), (Change(reason="unknown", note=note),), None)
-        if not own and not others:
-            return Explanation(("first_call",), (), None)
-        if key is None:
-            return Explanation(("unknown",), (Change(reason="unknown", note="the key could not be read"),), None)
-        found = _explain.nearest([kept.key for kept in own or others], key)
-        assert found is not None, "there is at least one"  # noqa: S101 -- for the reader and the type checker
-        earlier, changes = (own or others)[found[0]], found[1]
-        if not own:
+            own = objects.get(identity)
+            if own is None and again:
+                note = "its earlier keys could not be read, or are no longer kept"
+                return Explanation(("unknown",), (Change(reason="unknown", note=note),), None)
+            if not objects:
+                return Explanation(("first_call",), (), None)
+            if key is None:
+                return Explanation(("unknown",), (Change(reason="unknown", note="the key could not be read"),), None)
+            earlier, changes = _nearest(list(objects.values()) if own is None else [own], key)
+        if own is None:
             note = "the same code as another function object: JAX caches by function object"
             changes = (Change(reason="new_function", note=note), *changes)
         elif not changes:
@@ -71,34 +130,56 @@ class History:
         with self.lock:
             objects = self._codes.setdefault(code, OrderedDict())
             self._codes.move_to_end(code)
-            keys = objects.setdefault(identity, [])
+            kept = objects.get(identity) or _Kept()
+            if not kept.has(remembered.key):
+                kept.add(remembered)
+            objects[identity] = kept
             objects.move_to_end(identity)
-            if any(kept.key == remembered.key for kept in keys):
-                return
-            keys.append(remembered)
-            while len(keys) > _limits.KEYS_PER_FUNCTION or _too_large(keys):
-                del keys[1]  # the first is what the others are mostly compared with
+            while kept.drop_one():
                 REGISTRY.count_dropped("key")
             while len(objects) > _limits.OBJECTS_PER_DEFINITION:
-                REGISTRY.count_dropped("key", len(objects.popitem(last=False)[1]))
+                REGISTRY.count_dropped("key", len(objects.popitem(last=False)[1].all))
             while len(self._codes) > _limits.DEFINITIONS:
                 gone = self._codes.popitem(last=False)[1]
-                REGISTRY.count_dropped("key", sum(map(len, gone.values())))
+                REGISTRY.count_dropped("key", sum(len(kept.all) for kept in gone.values()))
 
     def keys(self, code: str, identity: str) -> list[Key]:
         """Return the kept keys of one function object, oldest first."""
         with self.lock:
-            return [kept.key for kept in self._objects(code).get(identity, ())]
+            kept = self._objects(code).get(identity)
+            return [] if kept is None else list(kept.keys)
 
-    def _objects(self, code: str) -> OrderedDict[str, list[Remembered]]:
+    def varying(self, code: str, identity: str, path: str, own: Shape | None) -> Varying | None:
+        """Return the one axis along which the leaf at a path varies in the keys of one function object and in ``own``.
+
+        And its sizes; None where it is not one axis.
+        """
+        with self.lock:
+            kept = self._objects(code).get(identity)
+            sizes = Sizes() if kept is None else kept.sizes_at(path)
+            if own is None:
+                return sizes.varying()
+            sizes.count(own, 1)
+            found = sizes.varying()
+            sizes.count(own, -1)
+            return found
+
+    def first(self, code: str, identity: str) -> Key | None:
+        """Return the oldest key of one function object, else of the newest other one of its code; None of none."""
+        with self.lock:
+            objects = self._objects(code)
+            kept = objects.get(identity) or next(reversed(objects.values()), None)
+            return None if kept is None else kept.keys[0]
+
+    def _objects(self, code: str) -> OrderedDict[str, _Kept]:
         return self._codes.get(code) or OrderedDict()
 
     def restart_ids(self) -> None:
         """In a forked child: the parent's misses are no events of this process, so they are compared with as 0."""
         self.lock = threading.RLock()
         for objects in self._codes.values():
-            for keys in objects.values():
-                keys[:] = [replace(kept, miss=0) for kept in keys]
+            for kept in objects.values():
+                kept.all = [remembered._replace(miss=0) for remembered in kept.all]
 
     def reset(self) -> None:
         """Forget all keys."""
@@ -106,8 +187,17 @@ class History:
             self._codes.clear()
 
 
-def _too_large(keys: list[Remembered]) -> bool:
-    return len(keys) > 2 and sum(kept.key.leaves for kept in keys) > _limits.LEAVES_PER_FUNCTION  # noqa: PLR2004 -- first and last stay
+def _nearest(known: list[_Kept], key: Key) -> tuple[Remembered, tuple[Change, ...]]:
+    """Return the earlier key that differs least, and what differs; there is at least one."""
+    keys = known[0].keys if len(known) == 1 else [earlier for kept in known for earlier in kept.keys]
+    found = _explain.nearest(keys, key, alike=any(kept.may_have_alike(key) for kept in known))
+    assert found is not None, "there is at least one"  # noqa: S101 -- for the reader and the type checker
+    place, changes = found
+    for kept in known:
+        if place < len(kept.all):
+            break
+        place -= len(kept.all)
+    return kept.all[place], changes
 
 
 def _equal_key(key: Key, *, traced: bool) -> Change:

@@ -1,21 +1,21 @@
 """A key as plain data: all that decides whether JAX can reuse what it has; no array and no object of the user's."""
 
-import hashlib
 import re
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from typing import Literal, NamedTuple
 
 from jaxwatch import _limits
 
 Form = Literal["positional", "keyword"]
+Shape = tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """An array argument, or a scalar that becomes one. None in a field: not known, so never claimed to differ."""
 
-    shape: tuple[int | str, ...]
+    shape: Shape
     dtype: str
     weak: bool = False
     sharding: str | None = None  # "": on one device
@@ -27,8 +27,7 @@ class Leaf:
         return f"{'~' if self.weak else ''}{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A container of the pytree, or None (without children)."""
 
     kind: str
@@ -52,8 +51,7 @@ class Node:
         return f"{self.kind}({aux}{', '.join(shown)}{more})"
 
 
-@dataclass(frozen=True, slots=True)
-class Static:
+class Static(NamedTuple):
     """The value of a static argument: as text, and as a token that is equal where JAX finds the values equal."""
 
     text: str
@@ -71,15 +69,55 @@ class Static:
 Tree = Leaf | Node | Static
 
 
-@dataclass(frozen=True, slots=True)
+def shared(tree: Tree, like: Tree) -> Tree:
+    """Return ``tree`` made of the very parts of ``like`` where they are equal: both weigh little more than one."""
+    if tree == like:
+        return like
+    if not (isinstance(tree, Node) and isinstance(like, Node)) or len(tree.children) != len(like.children):
+        return tree
+    pairs = zip(tree.children, like.children, strict=True)
+    children = tuple([b if a == b else (b[0] if a[0] == b[0] else a[0], shared(a[1], b[1])) for a, b in pairs])
+    return tree._replace(children=children)
+
+
+@dataclass(frozen=True)
 class Param:
-    """One argument of a call under the name of its parameter."""
+    """One argument of a call under the name of its parameter; keys share those that are alike, and what they cache."""
 
     name: str
     form: Form
     tree: Tree
     defaulted: bool = False  # the parameter has a default, so that it may be left out
     variadic: bool = False  # an element of *args or **kwargs
+
+    @cached_property
+    def leaves(self) -> int:
+        """How many leaves and containers the argument has."""
+        return _leaves(self.tree)
+
+    @cached_property
+    def opaque(self) -> bool:
+        """Whether two arguments that look equal may differ for JAX."""
+        return _opaque(self.tree)
+
+    @cached_property
+    def stable(self) -> str:
+        """What of the argument is the same in every process, as text; of a container, as a digest."""
+        text = repr((self.name, self.form, _stable(self.tree)))
+        return _digest(text) if isinstance(self.tree, Node) else text
+
+    @cached_property
+    def outline(self) -> int:
+        """A number that differs only where two arguments of one name do, both static or neither."""
+        return hash((self.name, self.form, _outline(self.tree)))
+
+
+def alike(param: Param, like: Param | None) -> Param:
+    """Return ``like`` where it is equal to ``param``, else that, made of the parts that are equal."""
+    if like is None or param == like:
+        return like or param
+    tree = shared(param.tree, like.tree)
+    return param if tree is param.tree else Param(param.name, param.form, tree, param.defaulted, param.variadic)
 
 
 @dataclass(frozen=True)
@@ -92,7 +130,7 @@ class Key:
     axis_env: str = ""
     transform: str = ""
     options: tuple[tuple[str, str], ...] = ()
-    partial: bool = field(default=False)  # some part could not be read
+    partial: bool = False  # some part could not be read
 
     @cached_property
     def by_name(self) -> dict[str, Param]:
@@ -101,13 +139,30 @@ class Key:
 
     @cached_property
     def leaves(self) -> int:
-        """How many leaves the arguments have: what keeping this key costs."""
-        return sum(_leaves(param.tree) for param in self.params)
+        """How many leaves and containers the arguments have: what keeping this key costs."""
+        return sum(param.leaves for param in self.params)
 
     @cached_property
     def opaque(self) -> bool:
         """Whether two keys that look equal may differ for JAX."""
-        return self.partial or any(_opaque(param.tree) for param in self.params)
+        return self.partial or any(param.opaque for param in self.params)
+
+    @cached_property
+    def statics(self) -> frozenset[str]:
+        """The names of the static parameters."""
+        return frozenset(param.name for param in self.params if isinstance(param.tree, Static))
+
+    @cached_property
+    def outline(self) -> int:
+        """A number that differs only where two keys with the same ``statics`` do, in what is told of them too."""
+        return hash(frozenset([param.outline for param in self.params]))
+
+    def shape_at(self, path: str) -> Shape | None:
+        """Return the shape of the array leaf of that path, or None."""
+        for param in self.params:
+            if path.startswith(param.name) and (found := _below(param.tree, path[len(param.name) :])) is not None:
+                return found.shape
+        return None
 
     @cached_property
     def abstract(self) -> str:
@@ -124,9 +179,19 @@ class Key:
     @cached_property
     def signature(self) -> str:
         """``s`` and a hex digest of the key; the same in every process that makes the same call."""
-        parts = [(p.name, p.form, _stable(p.tree)) for p in self.params]
-        text = repr((parts, self.config, self.mesh, self.axis_env, self.transform, self.options))
-        return "s" + hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
+        beside = _digest_beside(self.config, self.mesh, self.axis_env, self.transform, self.options)
+        return "s" + _digest(" ".join([param.stable for param in self.params] + [beside]))
+
+
+@lru_cache(maxsize=16)
+def _digest_beside(*values: object) -> str:
+    """Return a digest of what stands beside the arguments: some thirty values that hardly ever change."""
+    return _digest(repr(values))
+
+
+def _digest(text: str) -> str:
+    # not hashlib's SHA: OpenSSL's costs 20 µs with cold caches, as they are after a compile
+    return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
 
 
 def _stable(tree: Tree) -> object:
@@ -139,12 +204,31 @@ def _stable(tree: Tree) -> object:
     return str(tree), bare_spec(tree.sharding or ""), tree.placement or "", tree.layout or ""
 
 
+def _outline(tree: Tree) -> object:
+    """Return what of a sub-tree is compared whatever else is known of it."""
+    if isinstance(tree, Static):
+        return tree.token
+    if isinstance(tree, Node):
+        return tree.kind, tuple([(label, _outline(child)) for label, child in tree.children])
+    return tree.shape, tree.dtype, tree.weak
+
+
 _NONES = re.compile(r"(?<=\()(None(, )?)+(?=\) on )|(, None)+(?=\) on )")
 
 
 def bare_spec(sharding: str) -> str:
     """Return a sharding's text without the Nones at the end of its spec: what JAX compiles is the same with them."""
-    return _NONES.sub("", sharding)
+    return _NONES.sub("", sharding) if "None" in sharding else sharding
+
+
+def _below(tree: Tree, rest: str) -> Leaf | None:
+    if not rest:
+        return tree if isinstance(tree, Leaf) else None
+    if isinstance(tree, Node):
+        for label, child in tree.children:
+            if rest.startswith(label) and (found := _below(child, rest[len(label) :])) is not None:
+                return found
+    return None
 
 
 def _leaves(tree: Tree) -> int:

@@ -4,6 +4,8 @@
 KEYS_PER_FUNCTION = 256
 # Signatures of a function whose failed trace is remembered. At the bound none is added.
 FAILED_SIGNATURES = 64
+# Leaves of a function object of which the shapes in its keys are counted, for advice. At the bound it starts anew.
+PATHS_COUNTED = 16
 # Leaves in all the keys kept of one function object: what they weigh. At the bound as above.
 LEAVES_PER_FUNCTION = 50_000
 # Levels of an argument's tree. A deeper one is taken as an argument that cannot be read.

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Literal
 
 from jaxwatch import _advisor, _guards, _limits, _options
@@ -55,7 +56,8 @@ def begin(frame: Frame, phase: Phase) -> None:
     frame.begin()
     plan = frame.subject.plan
     try:
-        frame.key = key_of(plan, frame.args, frame.kwargs, redact=_options.redacted())
+        like = HISTORY.first(plan.code, plan.identity)
+        frame.key = key_of(plan, frame.args, frame.kwargs, redact=_options.redacted(), like=like)
     except Exception:  # noqa: BLE001 -- no key: told as `unknown`; the program goes on
         REGISTRY.count_dropped("key")
     if not frame.aot and _guards.any_for(frame.subject):
@@ -84,7 +86,7 @@ def _judge(frame: Frame, phase: Phase) -> None:
 
 def _refusal(frame: Frame, by: str, phase: Phase) -> RetraceError:
     explanation = _explanation(frame, traced=phase == "trace")
-    advice = _advisor.advise(frame.subject.name, explanation.changes, _keys(frame))
+    advice = _advice(frame, explanation.changes)
     site = user_site(2).text
     return _guards.refusal(frame.subject, explanation, advice, by, site=site, call=frame.call, phase=phase)
 
@@ -105,16 +107,17 @@ def finish(frame: Frame) -> None:
     layer: Layer = "compile" if frame.compiles else "trace"
     inlined = layer == "trace" and (_around(frame) or (frame.key is not None and frame.key.transform))
     # a trace that nothing follows ran no body: JAX found that of an equal function, a bound method jitted anew say
+    miss = None
     if not inlined and (frame.compiles or frame.lowerings):
         try:
             miss = _miss(frame, layer)
         except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
             REGISTRY.count_dropped("event")
-        else:
-            _credit(miss.seconds.total)
-            HUB.publish(miss)
-            _tell_broken(frame, miss)
     REGISTRY.add_overhead("miss", time.perf_counter() - started)
+    if miss is not None:
+        _credit(miss.seconds.total)
+        HUB.publish(miss)  # which counts its own time
+        _tell_broken(frame, miss)
 
 
 def close(frame: Frame) -> None:
@@ -141,10 +144,14 @@ def _explanation(frame: Frame, *, traced: bool) -> Explanation:
     return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again)
 
 
-def _keys(frame: Frame) -> list[Key]:
+def _advice(frame: Frame, changes: Sequence[Change]) -> tuple[Advice, ...]:
     plan = frame.subject.plan
-    kept = HISTORY.keys(plan.code, plan.identity)
-    return kept if frame.key is None else [*kept, frame.key]
+    key: Key | None = frame.key
+
+    def varying(path: str) -> _advisor.Varying | None:
+        return HISTORY.varying(plan.code, plan.identity, path, None if key is None else key.shape_at(path))
+
+    return _advisor.advise(frame.subject.name, changes, varying)
 
 
 def _miss(frame: Frame, layer: Layer) -> CacheMiss:
@@ -176,7 +183,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         fingerprint=None,
         signature=key.signature,
         abstract=key.abstract,
-        advice=_advisor.advise(subject.name, changes, _keys(frame)),
+        advice=_advice(frame, changes),
     )
     REGISTRY.count_miss(subject, miss, time.time())
     return miss
@@ -187,6 +194,8 @@ def _disk(results: list[str]) -> DiskResult | None:
 
 
 def _tell_broken(frame: Frame, miss: CacheMiss) -> None:
+    if not frame.broken:
+        return
     told = changes_text(miss.changes) or miss.reasons[0].replace("_", " ")
     done = "compiled" if miss.compiles else "traced"
     text = f"{miss.function} was {done} at {miss.site} (call {miss.call}): {told}."

@@ -10,15 +10,13 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
 from jaxwatch._texts import shortened
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What does not change from call to call."""
 
     positional: tuple[str, ...]  # names of the parameters that may be given by position, in order

@@ -110,7 +110,15 @@ class Subject:
     )
 
     def __init__(  # noqa: PLR0913 -- by keyword, each a field
-        self, *, name: str, definition: str, event_name: str, in_library: bool, watch: Watch, plan: Any, cell: Any = None
+        self,
+        *,
+        name: str,
+        definition: str,
+        event_name: str,
+        in_library: bool,
+        watch: Watch,
+        plan: Any,
+        cell: Any = None,
     ) -> None:
         self.name = name
         self.definition = definition

@@ -2,20 +2,23 @@
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path
 
-from jaxwatch import _compat, _limits, _texts
-from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree
+from jaxwatch import _compat, _context, _limits, _texts
+from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, alike
 from jaxwatch._plan import Plan, serial
 
 _SCALARS = (bool, int, float, complex)
 
 
-def key_of(plan: Plan, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, redact: bool = False) -> Key:
+def key_of(
+    plan: Plan, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, redact: bool = False, like: Key | None = None
+) -> Key:
     """Return the key of a call, as it is before the body runs.
 
     Args:
@@ -23,19 +26,21 @@ def key_of(plan: Plan, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, reda
         args: By position, statics among them. Only looked at; nothing of them is kept.
         kwargs: By keyword.
         redact: Whether values of static arguments are to be left out of texts.
+        like: An earlier key, of which the new one takes over what is the same: it weighs less, and is compared faster.
     """
     reader = _Reader(redact=redact)
+    known = {} if like is None else like.by_name
     params = []
     for position, value in enumerate(args):
         name = plan.name_of(position)
         tree = reader.read(value, static=plan.is_static(position, name))
         variadic = position >= len(plan.positional)
-        params.append(Param(name, "positional", tree, name in plan.defaults, variadic))
+        params.append(alike(Param(name, "positional", tree, name in plan.defaults, variadic), known.get(name)))
     for keyword in sorted(kwargs):
         name = plan.keyword_path(keyword)
         tree = reader.read(kwargs[keyword], static=plan.is_static(None, keyword))
-        params.append(Param(name, "keyword", tree, name in plan.defaults, name != keyword))
-    context = _compat.context()
+        params.append(alike(Param(name, "keyword", tree, name in plan.defaults, name != keyword), known.get(name)))
+    context = _context.context()
     return Key(
         params=tuple(params),
         config=context.config,
@@ -54,6 +59,7 @@ class _Reader:
         self.redact = redact
         self.partial = False
         self.transforms: set[str] = set()
+        self.places: dict[tuple[int, bool], tuple[str, str, str | None]] = {}
 
     def read(self, value: Any, *, static: bool) -> Tree:
         """Return one argument as plain data; what cannot be read makes the key partial."""
@@ -76,17 +82,27 @@ class _Reader:
         except TypeError:  # no array at all: JAX itself is about to refuse it
             self.partial = True
             return Leaf((), type(value).__name__)
-        shape = tuple(size if isinstance(size, int) else str(size) for size in getattr(aval, "shape", ()))
-        dtype, weak = str(getattr(aval, "dtype", aval)), bool(getattr(aval, "weak_type", False))
+        shape = tuple([size if isinstance(size, int) else str(size) for size in getattr(aval, "shape", ())])
+        dtype = getattr(aval, "dtype", aval)
+        text = _dtype_text(dtype) if isinstance(dtype, np.dtype) else str(dtype)
+        weak = bool(getattr(aval, "weak_type", False))
         if _compat.is_tracer(value):
             self.transforms.add(_compat.transform_of(value))
-            return Leaf(shape, dtype, weak)
+            return Leaf(shape, text, weak)
         if not isinstance(value, jax.Array):
-            return Leaf(shape, dtype, weak, "", "uncommitted")
-        where = value.sharding
-        memory = _compat.memory_kind(where)
+            return Leaf(shape, text, weak, "", "uncommitted")
+        sharding, placement, memory = self.place(value)
         order = ", ".join(filter(None, (memory, _compat.layout(value)))) or None
-        return Leaf(shape, dtype, weak, sharding_text(where), placement_text(value), order or "")
+        return Leaf(shape, text, weak, sharding, placement, order or "")
+
+    def place(self, array: Any) -> tuple[str, str, str | None]:
+        """Return where an array lies: sharding, placement and memory; read once for all that lie there."""
+        where, committed = array.sharding, _compat.committed(array)
+        key = id(where), committed  # it lives as long as the array that the caller holds
+        if (found := self.places.get(key)) is None:
+            found = sharding_text(where), placement_text(array), _compat.memory_kind(where)
+            self.places[key] = found
+        return found
 
     def tree(self, value: Any) -> Tree:
         """Return a pytree as plain data."""
@@ -110,6 +126,9 @@ class _Reader:
             children.append((label, tree))
             path = below if path is None else path
         return path, Node(_kind_name(kind), tuple(children), _aux_of(kind, aux, redact=self.redact))
+
+
+_dtype_text = lru_cache(maxsize=64)(str)  # NumPy takes 5 µs for it
 
 
 _BUILT_IN = (dict, list, tuple, OrderedDict)
@@ -179,7 +198,7 @@ def sharding_text(sharding: Any) -> str:
     spec = getattr(sharding, "spec", None)
     if spec is not None:
         parts = ", ".join(_spec_part(part) for part in spec)
-        return f"P({parts}) on {_compat.mesh_text(sharding.mesh)}"
+        return f"P({parts}) on {_context.mesh_text(sharding.mesh)}"
     return "" if isinstance(sharding, jax.sharding.SingleDeviceSharding) else _texts.shortened(str(sharding), 160)
 
 

@@ -42,7 +42,11 @@ def whole_text(value: Any) -> str:
         raise
     except BaseException as error:  # noqa: BLE001 -- a repr of the user's that fails must not matter, SystemExit neither
         return f"<{kind.__name__}, whose repr raises {type(error).__name__}>"
-    return _ADDRESS.sub("", text) if isinstance(text, str) else f"<{kind.__name__}>"
+    return _without_addresses(text) if isinstance(text, str) else f"<{kind.__name__}>"
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub("", text) if " at 0x" in text else text
 
 
 def _plain_repr(value: Any) -> str:
@@ -77,7 +81,7 @@ def nans(value: Any) -> str:
 
 def label_text(text: str) -> str:
     """Return the key of a container's child as a part of a path; one that is too long ends in a digest."""
-    text = _ADDRESS.sub("", text)
+    text = _without_addresses(text)
     most = _limits.NAME_CHARACTERS
     return text if len(text) <= most else f"{text[:most]}…{digest(text)[:8]}"
 

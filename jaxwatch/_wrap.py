@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from typing import Any
 
-from jaxwatch import _listeners, _misses
+from jaxwatch import _compat, _listeners, _misses
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._subject import make_subject
 
+_compat.leave_out(__file__)
 _SLOW_NANOSECONDS = 1_000_000  # a call so slow is worth a look whether the listeners are still there
 
 

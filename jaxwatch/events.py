@@ -4,8 +4,7 @@ Version ``jaxwatch.event/1``: further events and fields may be added, none is re
 ``docs/events.md`` describes every field. All of it is plain data: no array and no object of the user's can be reached.
 """
 
-import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 SCHEMA = "jaxwatch.event/1"
@@ -229,7 +228,7 @@ class FunctionStatsEvent(Event):
 
 def to_record(event: Event) -> dict[str, Any]:
     """Return ``event`` as the JSON object that the log holds: ``schema``, ``event``, then its fields."""
-    values = dataclasses.asdict(event)  # type: ignore[call-overload]  # every Event is a dataclass
+    values = _fields(event)
     record: dict[str, Any] = {"schema": SCHEMA, "event": event.kind}
     if (number := values.pop("id", None)) is not None:
         record["id"] = number
@@ -238,3 +237,14 @@ def to_record(event: Event) -> dict[str, Any]:
     if isinstance(event, CacheMiss):
         record["seconds"] = {**record["seconds"], "total": event.seconds.total}
     return record
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return a dataclass as a dictionary, and its fields that are one too; ``asdict`` would copy all else."""
+    return {name: _plain(getattr(value, name)) for name in value.__slots__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return _fields(value) if is_dataclass(value) else value

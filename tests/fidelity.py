@@ -8,11 +8,28 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 
 import jaxwatch
+from jaxwatch import _compat
 
+COMPLETE = all(_compat.flags().values())
+"""Whether this JAX has all that we know of; one that has not refuses some of what is tried, in the same words."""
+DECORATES = pytest.mark.skipif(not _compat.HAS_DECORATOR_FORM, reason="this JAX has no jax.jit(**options)")
 _OWN = os.path.join(os.path.dirname(jaxwatch.__file__), "")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+def _takes_statics() -> bool:
+    try:
+        jax.eval_shape(jax.jit(lambda n: n, static_argnums=0), 2)
+    except ValueError:  # 0.6.2: the static argument was made a tracer
+        return False
+    return True
+
+
+EVAL_SHAPE_TAKES_STATICS = _takes_statics()
+"""Whether ``jax.eval_shape`` of a jitted function heeds which of its arguments are static."""
 
 
 def frames(error: BaseException) -> list[tuple[str, str]]:
@@ -55,7 +72,7 @@ def outcome(run: Callable[[Any], Any], jit: Any, *, strict: bool = True) -> Any:
 
 def same(run: Callable[[Any], Any], *, strict: bool = True) -> Any:
     """Assert that ``run(jit)`` comes out the same with both jits, and return how."""
-    reference = outcome(run, jax.jit, strict=strict)
-    ours = outcome(run, jaxwatch.jit, strict=strict)
+    # on one line: errors may tell the lines of all callers
+    reference, ours = [outcome(run, jit, strict=strict) for jit in (jax.jit, jaxwatch.jit)]
     assert ours == reference
     return reference

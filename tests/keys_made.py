@@ -107,16 +107,16 @@ BESIDE: tuple[Mutation, ...] = (
 def changed_leaf(leaf: Leaf, what: str) -> Leaf | None:
     """Return the leaf with one thing changed; None where that thing is not known of it."""
     if what == "shape":
-        return dataclasses.replace(leaf, shape=(*leaf.shape, 7))
+        return leaf._replace(shape=(*leaf.shape, 7))
     if what == "dtype":
-        return dataclasses.replace(leaf, dtype=_other(leaf.dtype, *DTYPES))
+        return leaf._replace(dtype=_other(leaf.dtype, *DTYPES))
     if what == "weak_type":
-        return dataclasses.replace(leaf, weak=not leaf.weak)
+        return leaf._replace(weak=not leaf.weak)
     found = getattr(leaf, what)
     if found is None:
         return None
     changed: Any = {what: _other(found, "first", "second")}
-    return dataclasses.replace(leaf, **changed)
+    return leaf._replace(**changed)
 
 
 def _other_static(static: Static) -> Static:
@@ -141,21 +141,21 @@ def _changed_node(path: str, node: Node, draw: st.DrawFn) -> tuple[Tree, set[tup
     choices = ["kind", "more"] + ["below", "less"] * bool(node.children) + ["aux"] * (node.aux is not None)
     choice = draw(st.sampled_from(choices))
     if choice == "kind":
-        return dataclasses.replace(node, kind="Other"), {("structure", path)}
+        return node._replace(kind="Other"), {("structure", path)}
     if choice == "more":
-        return dataclasses.replace(node, children=(*node.children, ("['new']", Leaf((), "int32")))), {
+        return node._replace(children=(*node.children, ("['new']", Leaf((), "int32")))), {
             ("structure", f"{path}['new']")
         }
     if choice == "aux":
         assert node.aux is not None
-        return dataclasses.replace(node, aux=_other_static(node.aux)), {("metadata", path)}
+        return node._replace(aux=_other_static(node.aux)), {("metadata", path)}
     place = draw(st.integers(0, len(node.children) - 1))
     label, child = node.children[place]
     if choice == "less":
         rest = (*node.children[:place], *node.children[place + 1 :])
-        return dataclasses.replace(node, children=rest), {("structure", path + label)}
+        return node._replace(children=rest), {("structure", path + label)}
     new, told = changed_tree(path + label, child, draw)
-    return dataclasses.replace(node, children=(*node.children[:place], (label, new), *node.children[place + 1 :])), told
+    return node._replace(children=(*node.children[:place], (label, new), *node.children[place + 1 :])), told
 
 
 def changed_param(param: Param, draw: st.DrawFn) -> tuple[Param, set[tuple[str, str | None]]]:

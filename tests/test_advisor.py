@@ -1,15 +1,16 @@
 """One concrete sentence for each reason."""
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keys_made import keys, keys_and_changes
+from keys_made import keys_and_changes
 
-from jaxwatch._advisor import advise, bucket_step, leaf_at
+from jaxwatch._advisor import Sizes, Varying, advise, bucket_step
 from jaxwatch._explain import compare
-from jaxwatch._keys import Key, Leaf, Node, Param
+from jaxwatch._keys import Key, Leaf, Param, Shape
 from jaxwatch.events import AdviceCode, Change, Reason
 
 
@@ -21,15 +22,28 @@ def shaped(*shape: int) -> Leaf:
     return Leaf(shape, "float32")
 
 
+def seen(*keys: Key) -> Callable[[str], Varying | None]:
+    """Return what tells along which axis a leaf varies in those keys."""
+
+    def varying(path: str) -> Varying | None:
+        sizes = Sizes()
+        for made in keys:
+            if (shape := made.shape_at(path)) is not None:
+                sizes.count(shape, 1)
+        return sizes.varying()
+
+    return varying
+
+
 def shape_advice(*shapes: tuple[int, ...]) -> str:
     made = [key(x=shaped(*shape)) for shape in shapes]
-    (advice,) = advise("step", compare(made[0], made[-1]), made)
+    (advice,) = advise("step", compare(made[0], made[-1]), seen(*made))
     assert advice.code == "pad_or_bucket"
     return advice.text
 
 
 def one(reason: Reason, path: str | None = "x", **values: Any) -> tuple[str, str]:
-    (advice,) = advise(values.pop("function", "step"), [Change(reason=reason, path=path, **values)], [])
+    (advice,) = advise(values.pop("function", "step"), [Change(reason=reason, path=path, **values)], seen())
     return advice.code, advice.text
 
 
@@ -38,7 +52,7 @@ def test_every_code_is_of_the_closed_list_and_every_text_a_sentence(
     case: tuple[Key, Key, set[tuple[str, str | None]]],
 ) -> None:
     before, after, _ = case
-    for advice in advise("step", compare(before, after), [before, after]):
+    for advice in advise("step", compare(before, after), seen(before, after)):
         assert advice.code in get_args(AdviceCode)
         assert advice.text[0].isupper()
         assert advice.text.rstrip("…").endswith(".")
@@ -50,12 +64,12 @@ def test_there_is_one_advice_for_each_reason(case: tuple[Key, Key, set[tuple[str
     before, after, told = case
     reasons = {reason for reason, _ in told} - {"axis_env"}  # nothing to change: the axis names are the program's
 
-    assert len(advise("step", compare(before, after), [before, after])) == len(reasons)
+    assert len(advise("step", compare(before, after), seen(before, after))) == len(reasons)
 
 
 @pytest.mark.parametrize("reason", ["first_call", "cache_lost", "unknown", "fast_path", "axis_env"])
 def test_where_nothing_can_be_said_nothing_is(reason: Reason) -> None:
-    assert advise("step", [Change(reason=reason)], []) == ()
+    assert advise("step", [Change(reason=reason)], seen()) == ()
 
 
 # ------------------------------------------------------------------ shapes
@@ -76,18 +90,32 @@ def test_shapes_that_vary_are_padded(shapes: list[tuple[int, ...]], text: str) -
     assert shape_advice(*shapes) == text
 
 
-@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=50))
-def test_the_step_leaves_three_sizes_at_most_and_fewer_than_there_are_and_no_smaller_one_does(
-    sizes: list[int],
-) -> None:
+@given(st.sets(st.integers(0, 10**6), min_size=1, max_size=50))
+def test_the_step_leaves_three_sizes_at_most_and_fewer_than_there_are_and_no_smaller_one_does(sizes: set[int]) -> None:
     def left(step: int) -> int:
         return len({-(-size // step) for size in sizes})
 
-    step, most = bucket_step(sizes), min(3, max(len(set(sizes)) - 1, 1))
+    (step, rounded), most = bucket_step(sizes), min(3, max(len(sizes) - 1, 1))
+    assert rounded == left(step)
     assert left(step) <= most or set(map(bool, sizes)) == {False, True}  # 0 is a multiple of all
     assert step >= 8
     assert step.bit_count() == 1
     assert step == 8 or left(step // 2) > most
+
+
+@given(st.lists(st.lists(st.integers(1, 3) | st.just("n"), max_size=3).map(tuple), max_size=8), st.integers(0, 8))
+def test_sizes_vary_along_the_one_axis_along_which_those_that_are_counted_differ(shapes: list[Shape], out: int) -> None:
+    sizes = Sizes()
+    for shape in shapes:
+        sizes.count(shape, 1)
+    for shape in shapes[:out]:
+        sizes.count(shape, -1)
+
+    left = set(shapes[out:])
+    one_rank = len({len(shape) for shape in left}) == 1
+    columns = [set(column) for column in zip(*left, strict=True)] if one_rank else []
+    varying = [(axis, found) for axis, found in enumerate(columns) if len(found) > 1]
+    assert sizes.varying() == (varying[0] if len(varying) == 1 and "n" not in varying[0][1] else None)
 
 
 def test_several_leaves_are_named_and_many_counted() -> None:
@@ -95,7 +123,7 @@ def test_several_leaves_are_named_and_many_counted() -> None:
         names = [f"p{n}" for n in range(number)]
         before = key(**{name: shaped(8) for name in names})
         after = key(**{name: shaped(4) for name in names})
-        (advice,) = advise("step", compare(before, after), [before, after])
+        (advice,) = advise("step", compare(before, after), seen(before, after))
         return advice.text
 
     assert "Pad p0 and p1 to" in text(2)
@@ -104,31 +132,9 @@ def test_several_leaves_are_named_and_many_counted() -> None:
 
 def test_a_symbolic_size_is_no_number_to_pad_to() -> None:
     made = [key(x=Leaf((size,), "float32")) for size in ("n", "m")]
-    (advice,) = advise("step", compare(*made), made)
+    (advice,) = advise("step", compare(*made), seen(*made))
 
     assert advice.text.startswith("Give x one shape")
-
-
-@given(keys(least=1))
-def test_every_leaf_is_found_by_its_path(made: Key) -> None:
-    def below(path: str, tree: Any) -> list[tuple[str, Leaf]]:
-        if isinstance(tree, Leaf):
-            return [(path, tree)]
-        children = tree.children if isinstance(tree, Node) else ()
-        return [entry for label, child in children for entry in below(path + label, child)]
-
-    for param in made.params:
-        for path, leaf in below(param.name, param.tree):
-            assert leaf_at(made, path) == leaf
-    assert leaf_at(made, "nowhere") is None
-
-
-def test_a_name_that_begins_another_is_not_taken_for_it() -> None:
-    made = key(x=shaped(1), xs=Node("dict", (("['a']", shaped(2)), ("['a']['b']", shaped(3)))))
-
-    assert leaf_at(made, "xs['a']") == shaped(2)
-    assert leaf_at(made, "xs['a']['b']") == shaped(3)
-    assert leaf_at(made, "xs") is None
 
 
 # ------------------------------------------------------------------ the other reasons
@@ -166,7 +172,7 @@ def test_a_reason_has_a_code_and_names_what_to_change(found: tuple[str, str], co
 
 def test_two_weak_leaves_are_told_in_one_sentence() -> None:
     changes = [Change(reason="weak_type", path=name, before="~float32[]", after="float32[]") for name in ("a", "b")]
-    (advice,) = advise("step", changes, [])
+    (advice,) = advise("step", changes, seen())
 
     assert "a and b" in advice.text
     assert "float32" in advice.text

@@ -1,7 +1,5 @@
 """Work ahead of time on what the native core watches: found on the stack, told once, for the right function."""
 
-# ruff: noqa: ARG005 -- functions of the user's take what they do not use
-
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +37,7 @@ def test_each_is_told_once_with_the_key_of_its_arguments(method: str, events: Ev
 
     (event,) = events.of(AheadOfTime)
     assert events.misses == []
-    assert event.site == f"{__file__}:{test_each_is_told_once_with_the_key_of_its_arguments.__code__.co_firstlineno + 6}"
+    assert event.site == f"{__file__}:{step.__code__.co_firstlineno + 4}"
     assert event.seconds > 0
     watched(X, 2, scale=3.0)
     assert events.last().signature == event.signature

@@ -4,8 +4,8 @@ import ast
 import copy
 import functools
 import itertools
+import re
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,8 @@ import jaxwatch
 from jaxwatch import _compat
 
 X = np.ones(3, np.float32)
+VERSIONS = ROOT / "docs" / "versions.md"
 FLAGS = [name for name in vars(_compat) if name.startswith("HAS_")]
-
-
-@pytest.fixture(autouse=True)
-def _forget_the_last_context() -> Iterator[None]:
-    yield
-    _compat._last_context = None
 
 
 # ------------------------------------------------------------------ in one place, each with its fallback
@@ -66,9 +61,12 @@ def test_every_flag_is_a_bool_and_says_what_is_lost_without_it() -> None:
         assert "Without: " in told[name], name
 
 
-def test_the_installed_jax_has_all_that_we_know_of() -> None:
-    """Where one is gone, a feature is off: look at the docstring beside the flag."""
-    assert all(_compat.flags().values()), _compat.flags()
+def test_the_installed_jax_lacks_what_the_table_says_and_a_new_one_nothing() -> None:
+    """Where one more is gone, a feature is off: look at the docstring beside the flag."""
+    rows = re.findall(rf"^\| {re.escape(jax.__version__)} \|.*$", VERSIONS.read_text(), re.MULTILINE)
+    lacks = {name for name, value in _compat.flags().items() if not value}
+
+    assert lacks == set(re.findall(r"HAS_\w+", "".join(rows)))
 
 
 def test_versions_are_told() -> None:
@@ -76,68 +74,60 @@ def test_versions_are_told() -> None:
     assert all(part[0].isdigit() for part in _compat.jax_versions())
 
 
-# ------------------------------------------------------------------ HAS_CONTEXT_NAMES
+# ------------------------------------------------------------------ each flag in both states
 
+EVERY = """
+    import json
+    import jax, jax.monitoring, numpy as np
+    from jaxwatch import _compat
+    for name in {off!r}:
+        assert name in _compat.flags()
+        setattr(_compat, name, False)
+    import jaxwatch
+    from jaxwatch._hub import HUB
+    from jaxwatch._registry import REGISTRY
 
-@pytest.fixture(params=[True, False], ids=["names", "no names"])
-def names(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    monkeypatch.setattr(_compat, "HAS_CONTEXT_NAMES", request.param)
-    return bool(request.param)
-
-
-@pytest.mark.parametrize(
-    ("setting", "name", "value"),
-    [
-        (lambda: jax.default_matmul_precision("float32"), "jax_default_matmul_precision", "float32"),
-        (lambda: jax.numpy_dtype_promotion("strict"), "jax_numpy_dtype_promotion", "strict"),
-        (lambda: jax.numpy_rank_promotion("raise"), "jax_numpy_rank_promotion", "raise"),
-        (lambda: jax.enable_x64(True), "jax_enable_x64", "True"),
-    ],
-)
-def test_configuration_that_is_part_of_the_key_is_told(names: bool, setting: Any, name: str, value: str) -> None:
-    before = dict(_compat.context().config)
-    with setting():
-        after = dict(_compat.context().config)
-
-    assert {key for key in after if before.get(key) != after[key]} == {name}
-    assert after[name] == value
-    assert dict(_compat.context().config) == before
-    del names
-
-
-def test_a_miss_for_configuration_is_explained_either_way(names: bool, events: Events) -> None:
-    step = jaxwatch.jit(lambda x: x + 1)
-    step(X)
+    events = []
+    HUB.add("test", events.append)
+    x = np.arange(4, dtype=np.float32)
+    step = jaxwatch.jit(lambda x, n: x * n, static_argnames="n")
+    plain = jax.jit(lambda x, n: x * n, static_argnames="n")
+    def same(*args, **kwargs):
+        return step(*args, **kwargs).tolist() == plain(*args, **kwargs).tolist()
+    results = [same(x, n=2), same(x, n=2), same(x[:2], n=2), same(x, n=3)]
     with jax.default_matmul_precision("float32"):
-        step(X)
-
-    assert events.last().reasons == ("config",)
-    del names
-
-
-def test_axis_names_and_meshes_are_told_where_jax_tells_them() -> None:
-    seen = []
-
-    def body(x: Any) -> Any:
-        seen.append(_compat.context())
-        return x
-
-    jax.vmap(body, axis_name="batch")(np.ones(4))
-    assert seen[0].axis_env == "batch=4"
-    assert _compat.context().axis_env == ""
-
-    mesh = jax.make_mesh((1,), ("data",), devices=jax.devices()[:1])
-    with jax.set_mesh(mesh):
-        assert "mesh(data=1)" in _compat.context().mesh
-    assert _compat.context().mesh == ""
+        results.append(same(x, n=2))
+    made = jaxwatch.jit(static_argnums=1)(lambda x, n: x[:n])
+    jax.devices()
+    stats = jaxwatch.stats(step)
+    print(json.dumps({{
+        "results": results, "calls": stats.calls, "misses": stats.misses, "compiles": stats.compiles,
+        "reasons": [list(event.reasons) for event in events if event.kind == "cache_miss"],
+        "changes": [[c.path, c.before, c.after] for e in events if e.kind == "cache_miss" for c in e.changes],
+        "made": made(x, 2).tolist(),
+        "process": [_compat.process_index(), _compat.process_count()],
+        "backend": _compat.backend_platform(),
+        "dropped": REGISTRY.snapshot().dropped,
+    }}))
+"""
 
 
-def test_without_names_there_is_neither_mesh_nor_axis_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_compat, "HAS_CONTEXT_NAMES", False)
-    found = _compat.context()
+@pytest.mark.parametrize("off", [(), *((name,) for name in FLAGS), tuple(FLAGS)], ids=",".join)
+def test_with_whichever_flag_off_results_counts_and_reasons_are_right(off: tuple[str, ...]) -> None:
+    told = run(EVERY.format(off=off)).data()
 
-    assert (found.mesh, found.axis_env) == ("", "")
-    assert {name for name, _ in found.config} == set(_compat.PUBLIC_FLAGS)
+    assert told["results"] == [True] * 5
+    assert (told["calls"], told["misses"], told["compiles"]) == (5, 4, 4)
+    assert told["reasons"] == [["first_call"], ["shape"], ["static"], ["config"]]
+    assert told["changes"] == [
+        ["x", "float32[4]", "float32[2]"],
+        ["n", "2", "3"],
+        ["jax_default_matmul_precision", "None", "float32"],
+    ]
+    assert told["made"] == [0, 1]
+    assert told["process"] == [None, None]
+    assert told["backend"] == ("" if "HAS_BACKENDS" in off else "cpu")
+    assert not any(told["dropped"].values()), told["dropped"]
 
 
 # ------------------------------------------------------------------ HAS_JIT_INFO
@@ -203,6 +193,36 @@ def test_without_lists_listeners_are_registered_once(monkeypatch: pytest.MonkeyP
     assert _compat.register_missing(event, duration, scalar) == ["event", "event_duration", "scalar"]
 
 
+# ------------------------------------------------------------------ HAS_FRAME_EXCLUSION
+
+
+LEAKED = """
+    import jax, numpy as np
+    from jaxwatch import _compat
+    _compat.HAS_FRAME_EXCLUSION = {excludes}
+    from jaxwatch import _wrap
+    import jaxwatch
+    from jax._src import source_info_util
+    print(source_info_util.is_user_filename(_wrap.__file__), source_info_util.is_user_filename("train.py"))
+    leaked = []
+    jaxwatch.jit(leaked.append)(np.zeros(3))
+    try:
+        leaked[0] + 1
+    except jax.errors.UnexpectedTracerError as error:
+        print(_wrap.__file__ in str(error))
+"""
+
+
+@pytest.mark.parametrize("excludes", [True, False])
+def test_frames_of_the_twin_are_shown_only_where_jax_cannot_leave_them_out(excludes: bool) -> None:
+    ended = run(LEAKED.format(excludes=excludes), JAXWATCH_CORE="python")
+
+    assert ended.code == 0, ended.err
+    shown, in_error = ended.out.splitlines()
+    assert shown == f"{not excludes} True"
+    assert in_error == "False" or not excludes
+
+
 # ------------------------------------------------------------------ HAS_DISTRIBUTED_STATE, HAS_BACKENDS
 
 
@@ -214,6 +234,7 @@ def test_this_process_is_told_only_where_jax_is_distributed(monkeypatch: pytest.
     assert (_compat.process_index(), _compat.process_count()) == (3, 8)
 
     monkeypatch.setattr(_compat, "_distributed", types.SimpleNamespace())
+    monkeypatch.setattr(_compat, "HAS_DISTRIBUTED_STATE", False)
     assert (_compat.process_index(), _compat.process_count()) == (None, None)
 
 
@@ -222,6 +243,7 @@ def test_the_backend_is_told_where_one_is_up(monkeypatch: pytest.MonkeyPatch) ->
     assert _compat.backend_platform() == jax.default_backend()
 
     monkeypatch.setattr(_compat, "_xla_bridge", types.SimpleNamespace())
+    monkeypatch.setattr(_compat, "HAS_BACKENDS", False)
     assert _compat.backend_platform() == ""
 
 
@@ -229,10 +251,10 @@ def test_neither_import_nor_asking_nor_watching_starts_a_backend() -> None:
     ended = run("""
         import jax, jaxwatch
         from jax._src import xla_bridge
-        from jaxwatch import _compat, _origin
+        from jaxwatch import _compat, _context, _origin
         step = jaxwatch.jit(lambda x: x)
         assert (_compat.process_index(), _compat.backend_platform()) == (None, "")
-        _origin.origin(), jaxwatch.stats(step), _compat.flags(), _compat.context()
+        _origin.origin(), jaxwatch.stats(step), _compat.flags(), _context.context()
         assert not xla_bridge._backends, xla_bridge._backends
     """)
     assert ended.code == 0, ended.err
@@ -275,16 +297,18 @@ def test_an_unknown_kind_of_tracer_is_told_as_a_trace(monkeypatch: pytest.Monkey
     assert _compat.transform_of(endless).count("trace") == 8
 
 
-def test_a_mesh_without_a_shape_is_told_by_its_text() -> None:
-    assert _compat.mesh_text("odd mesh") == "odd mesh"
-    assert len(_compat.mesh_text("x" * 1000)) == 200
-
-
 # ------------------------------------------------------------------ the function of a jitted one
 
 
 def module_level(x: Any) -> Any:
     return x
+
+
+class Unnamed:
+    __name__ = 3  # which is no name
+
+    def __call__(self, x: Any) -> Any:
+        return x
 
 
 def test_the_users_function_is_found_also_where_it_is_not_wrapped() -> None:
@@ -300,7 +324,8 @@ def test_the_users_function_is_found_also_where_it_is_not_wrapped() -> None:
     [
         (module_level, "module_level"),
         (functools.partial(functools.partial(module_level)), "module_level"),
-        (types.SimpleNamespace(__name__=3), "<unnamed function>"),
+        (functools.partial(functools.partial(Unnamed())), "<unnamed function>"),
+        (Unnamed(), _compat._UNNAMED_ITSELF),
     ],
 )
 def test_the_name_in_events_is_the_first_under_partials(function: Any, name: str) -> None:

@@ -121,6 +121,19 @@ def test_events_are_frozen_and_can_be_pickled(event: Event) -> None:
     assert pickle.loads(pickle.dumps(event)) == event  # noqa: S301 -- our own
 
 
+@pytest.mark.parametrize("event", ALL.values(), ids=ALL.keys())
+def test_a_record_has_all_fields_and_those_of_their_parts(event: Event) -> None:
+    record = to_record(event)
+    fields = dataclasses.asdict(event)  # type: ignore[call-overload]  # every Event is a dataclass
+
+    expected = {"schema": SCHEMA, "event": event.kind, **fields.pop("origin"), **fields}
+    if isinstance(event, CacheMiss):
+        expected["seconds"]["total"] = event.seconds.total
+    if expected.get("id", 0) is None:
+        del expected["id"]
+    assert record == expected
+
+
 def test_the_total_is_written_beside_its_parts() -> None:
     assert to_record(MISS)["seconds"] == {"trace": 0.25, "lower": 0.5, "backend_compile": 1.0, "total": 1.75}
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from keys_made import keys, keys_and_changes
 
 from jaxwatch import _limits
-from jaxwatch._explain import ORDER, compare, differences, distance, nearest, reasons_of
+from jaxwatch._explain import ORDER, Difference, compare, differences, nearest, reasons_of
 from jaxwatch._keys import Form, Key, Leaf, Node, Param, Static, Tree
 from jaxwatch.events import REASONS, Change
 
@@ -65,18 +66,57 @@ def test_the_order_knows_every_reason() -> None:
 # ------------------------------------------------------------------ the nearest earlier key
 
 
-@given(st.lists(keys(), max_size=6), keys())
-def test_the_nearest_key_differs_least_and_is_the_earliest_of_several(earlier: list[Key], made: Key) -> None:
-    found = nearest(earlier, made)
-    if not earlier:
-        assert found is None
-        return
-    assert found is not None
-    place, changes = found
-    far = [distance(differences(kept, made)) for kept in earlier]
-    assert far[place] == min(far)
-    assert place == far.index(min(far))
-    assert changes == compare(earlier[place], made)
+def distance(found: Sequence[Difference]) -> tuple[int, int]:
+    """Return how far apart two keys are: kinds of difference, then differences."""
+    return len({difference.reason for difference in found}), len(found)
+
+
+def told_nearest(earlier: Sequence[Key], made: Key) -> tuple[int, tuple[Change, ...]] | None:
+    """Return what ``nearest`` is to return, by comparing with every key."""
+    far = [distance(list(differences(kept, made))) for kept in earlier]
+    return (far.index(min(far)), compare(earlier[far.index(min(far))], made)) if far else None
+
+
+def spread(earlier: Sequence[Key], made: Key, rounds: int) -> list[Key]:
+    """Return the keys, and others like ``made`` that differ from it in what an outline leaves out, or in nothing."""
+    unknown = tuple(
+        dataclasses.replace(param, tree=Leaf(*param.tree[:3])) if isinstance(param.tree, Leaf) else param
+        for param in made.params
+    )
+    others = [dataclasses.replace(made, params=unknown), dataclasses.replace(made, params=made.params[::-1]), made]
+    return [*earlier, *others[:rounds]]
+
+
+@given(st.lists(keys(), max_size=6), keys(), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_the_nearest_key_differs_least_and_is_the_earliest_of_several(
+    earlier: list[Key], made: Key, rounds: int, order: random.Random
+) -> None:
+    kept = spread(earlier, made, rounds)
+    order.shuffle(kept)
+
+    assert nearest(kept, made) == told_nearest(kept, made)
+
+
+@given(st.lists(keys_and_changes(), min_size=1, max_size=5))
+def test_so_it_is_among_keys_that_differ_in_little(cases: list[tuple[Key, Key, set[tuple[str, str | None]]]]) -> None:
+    kept = [key for before, after, _ in cases for key in (after, before)]
+    for key in kept:
+        others = [other for other in kept if other is not key]
+        assert nearest(others, key) == told_nearest(others, key)
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 3)] * 3), max_size=12), st.tuples(*[st.integers(1, 3)] * 3))
+def test_so_it_is_among_keys_of_one_kind(sizes: list[tuple[int, ...]], size: tuple[int, ...]) -> None:
+    def made(sizes: tuple[int, ...]) -> Key:
+        x, y, dtype = sizes
+        return key(x=vector(x), y=vector(y)._replace(dtype=f"int{dtype}", placement=f"committed to cpu:{x}"))
+
+    kept = list(map(made, sizes))
+    assert nearest(kept, made(size)) == told_nearest(kept, made(size))
+
+
+def test_what_is_equal_is_nearer_than_what_comes_first_and_differs_in_one_thing() -> None:
+    assert nearest([key(x=vector(1)), key(x=vector(2))], key(x=vector(2))) == (1, ())
 
 
 def test_the_nearest_is_found_among_keys_that_differ_in_more_than_can_be_named() -> None:
@@ -150,8 +190,8 @@ def test_what_is_not_known_of_a_tracer_is_never_claimed_to_differ() -> None:
 
 
 def test_another_sharding_is_not_also_another_placement() -> None:
-    one = dataclasses.replace(vector(4), placement="committed to cpu:0")
-    split = dataclasses.replace(vector(4), sharding="P('d') on mesh(d=2)", placement="committed to cpu:0 and 1 more")
+    one = vector(4)._replace(placement="committed to cpu:0")
+    split = vector(4)._replace(sharding="P('d') on mesh(d=2)", placement="committed to cpu:0 and 1 more")
 
     told = compare(key(x=one), key(x=split))
     assert [(change.reason, change.before, change.after) for change in told] == [
@@ -248,11 +288,14 @@ def test_position_against_keyword_is_told_once_and_its_value_compared_all_the_sa
     ]
 
 
-def test_the_distance_counts_kinds_before_differences() -> None:
-    shapes = [Change(reason="shape", path=str(n)) for n in range(9)]
-    mixed = [Change(reason="shape", path="x"), Change(reason="dtype", path="x")]
+def test_few_kinds_of_difference_are_nearer_than_few_differences() -> None:
+    made = key(**{f"p{n}": vector(1) for n in range(9)})
+    shapes = key(**{f"p{n}": vector(2) for n in range(9)})
+    mixed = key(**{f"p{n}": vector(1) for n in range(8)}, p8=vector(2)._replace(dtype="int32"))
 
-    assert distance([]) < distance(shapes[:1]) < distance(shapes) < distance(mixed)
+    found = nearest([mixed, shapes], made)
+    assert found is not None
+    assert found[0] == 1
 
 
 def test_comparing_large_trees_takes_no_more_than_their_size() -> None:

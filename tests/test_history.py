@@ -3,8 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keys_made import keys
+from test_explain import distance
 
 from jaxwatch import _limits
+from jaxwatch._explain import differences
 from jaxwatch._history import History, Remembered
 from jaxwatch._keys import Key, Leaf, Node, Param, Static
 from jaxwatch._registry import REGISTRY
@@ -98,6 +101,52 @@ def test_the_first_key_and_the_newest_stay_at_the_bound_and_what_goes_is_counted
         assert found[0] == key(sizes[0])
     distinct = len(set(sizes))
     assert dropped() - before >= max(0, distinct - bound - 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=40), st.integers(0, 12) | st.none())
+def test_how_a_leaf_varies_is_told_of_the_keys_that_are_kept_and_the_new_one(
+    steps: list[tuple[int, bool]], own: int | None
+) -> None:
+    history = History()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_limits, "KEYS_PER_FUNCTION", 5)
+        patch.setattr(_limits, "PATHS_COUNTED", 2)
+        for number, (size, asked) in enumerate(steps):
+            history.keep("code", "f", Remembered(key(size, opaque=size % 2 == 0), number, 1))
+            if not asked:
+                continue
+            sizes = {made.params[0].tree.shape[0] for made in history.keys("code", "f")} | {own} - {None}  # type: ignore[union-attr]  # a leaf
+            expected = (0, sizes) if len(sizes) > 1 else None
+            assert history.varying("code", "f", "x", None if own is None else (own,)) == expected
+            assert history.varying("code", "f", "m", None) is None
+            assert history.varying("code", "f", "nowhere", None) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("fg"), keys()), max_size=8), keys())
+def test_the_key_that_is_compared_with_is_the_nearest_of_all(kept: list[tuple[str, Key]], made: Key) -> None:
+    history = History()
+    for number, (identity, earlier) in enumerate(kept):
+        history.keep("code", identity, Remembered(earlier, number, 1))
+
+    for identity in "fgh":
+        own = history.keys("code", identity)
+        known = own or [earlier for name in "fg" for earlier in history.keys("code", name)]
+        found = history.explain("code", identity, made, traced=True, again=False).compared_with
+        distances = [distance(list(differences(earlier, made))) for earlier in known]
+        assert (found is None) == (not known)
+        assert found is None or distance(list(differences(found.key, made))) == min(distances)
+        if own:
+            assert found is not None
+            assert found.key == own[distances.index(min(distances))]
+
+
+def test_the_first_key_is_that_of_the_object_or_else_of_the_newest_other_one_of_its_code() -> None:
+    history = kept(1, 2, identity="f")
+    kept(3, 4, identity="g", history=history)
+
+    assert history.first("code", "f") == key(1)
+    assert history.first("code", "h") == key(3)
+    assert history.first("other code", "f") is None
 
 
 def test_large_keys_are_kept_by_their_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,7 @@ def test_methods_bind() -> None:
             return x + cls.scale
 
         @staticmethod
-        @jaxwatch.jit  # type: ignore[untyped-decorator]  # jit takes and gives what jax.jit does
+        @jaxwatch.jit
         def loss(x: Any) -> Any:
             return x.sum()
 
@@ -247,7 +247,7 @@ def test_a_copy_of_what_nobody_watches_is_jaxs_own(duplicate: Callable[[Any], An
 
 
 @pytest.mark.parametrize("switched", [True, False])
-def test_an_installed_or_attached_function_is_copied_watched_and_pickled_plain(switched: bool, native: Any) -> None:  # noqa: FBT001
+def test_an_installed_or_attached_function_is_copied_watched_and_pickled_plain(switched: bool, native: Any) -> None:
     """The program does not name jaxwatch, so its pickles may be read where it is not installed."""
     step = _core.installed_jit()(double) if switched else jaxwatch.attach(jax.jit(double))
     copied, pickled = copy.copy(step), cloudpickle.dumps(step)

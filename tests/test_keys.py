@@ -10,7 +10,8 @@ from hypothesis import given
 from keys_made import keys, keys_and_changes
 
 from jaxwatch import _limits
-from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree
+from jaxwatch._explain import compare
+from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, alike, shared
 
 
 def key(tree: Tree, name: str = "x") -> Key:
@@ -113,3 +114,53 @@ def test_the_weight_of_a_key_is_its_leaves_and_containers() -> None:
 
     assert key(leaf).leaves == 1
     assert key(Node("tuple", (("[0]", leaf), ("[1]", Node("list", (("[0]", leaf),)))))).leaves == 4
+
+
+@given(keys(least=1))
+def test_the_shape_of_every_leaf_is_found_by_its_path(made: Key) -> None:
+    def below(path: str, tree: Tree) -> list[tuple[str, Leaf]]:
+        if isinstance(tree, Leaf):
+            return [(path, tree)]
+        children = tree.children if isinstance(tree, Node) else ()
+        return [entry for label, child in children for entry in below(path + label, child)]
+
+    for param in made.params:
+        for path, leaf in below(param.name, param.tree):
+            assert made.shape_at(path) == leaf.shape
+    assert made.shape_at("nowhere") is None
+
+
+def test_a_name_that_begins_another_is_not_taken_for_it() -> None:
+    node = Node("dict", (("['a']", Leaf((2,), "int32")), ("['a']['b']", Leaf((3,), "int32"))))
+    made = Key(params=(Param("x", "positional", Leaf((1,), "int32")), Param("xs", "positional", node)))
+
+    assert made.shape_at("xs['a']") == (2,)
+    assert made.shape_at("xs['a']['b']") == (3,)
+    assert made.shape_at("xs") is None
+
+
+@given(keys_and_changes())
+def test_what_is_shared_is_equal_and_made_of_the_very_parts(case: tuple[Key, Key, set[tuple[str, str | None]]]) -> None:
+    before, after, _ = case
+    for old, new in zip(before.params, after.params, strict=True):
+        made = shared(new.tree, old.tree)
+        assert made == new.tree
+        assert (made is old.tree) is (new.tree == old.tree)
+        if isinstance(made, Node) and isinstance(old.tree, Node) and len(made.children) == len(old.tree.children):
+            for a, b in zip(made.children, old.tree.children, strict=True):
+                assert (a is b) is (a == b)
+
+
+@given(keys_and_changes())
+def test_an_argument_is_taken_over_where_it_is_equal(case: tuple[Key, Key, set[tuple[str, str | None]]]) -> None:
+    before, after, _ = case
+    for old, new in zip(before.params, after.params, strict=True):
+        assert alike(new, old) == new
+        assert (alike(new, old) is old) is (new == old)
+        assert alike(new, None) is new
+
+
+@given(keys(), keys())
+def test_keys_of_one_outline_and_statics_are_all_that_may_differ_in_nothing(before: Key, after: Key) -> None:
+    if not compare(before, after):
+        assert before.outline == after.outline or before.statics != after.statics

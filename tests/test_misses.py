@@ -7,6 +7,8 @@ import functools
 import gc
 import os
 import threading
+import time
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +21,9 @@ from published import Events
 
 import jaxwatch
 from jaxwatch import Watch, _compat, _limits, _misses
+from jaxwatch._hub import HUB
 from jaxwatch._registry import REGISTRY
-from jaxwatch.events import TraceError
+from jaxwatch.events import Event, TraceError
 
 X = np.arange(4, dtype=np.float32)
 
@@ -102,6 +105,25 @@ def test_the_seconds_are_added_to_the_function_and_to_our_own_price(events: Even
     assert found.overhead_seconds["miss"] > 0
     assert found.overhead_seconds["export"] > 0
     assert found.functions[0].last_miss_unix_seconds > 1.7e9
+
+
+def test_what_an_exporter_takes_is_counted_as_its_price_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    clock = types.SimpleNamespace(perf_counter=lambda: now[0], time=time.time)
+    monkeypatch.setattr(_misses, "time", clock)
+    monkeypatch.setattr(HUB, "_clock", clock.perf_counter)
+
+    def slow(event: Event, /) -> None:
+        del event
+        now[0] += 5.0
+
+    train = step()
+    REGISTRY.reset()
+    HUB.add("slow", slow)
+    train(X)
+    HUB.remove("slow")
+
+    assert REGISTRY.snapshot().overhead_seconds == {"miss": 0.0, "export": 5.0}
 
 
 # ------------------------------------------------------------------ why

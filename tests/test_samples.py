@@ -8,7 +8,7 @@ from figures import BUSY, made, process
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxwatch._histogram import Cell, SIZE, as_seconds, bucket, upper_seconds
+from jaxwatch._histogram import SIZE, Cell, as_seconds, upper_seconds
 from jaxwatch._labels import Labels
 from jaxwatch._metrics import FAMILIES, REASONS_AT_0
 from jaxwatch._samples import MAKERS, Histogram, Sample, Scrape, classic

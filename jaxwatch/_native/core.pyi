@@ -4,8 +4,6 @@ from typing import Any
 SIZE: int
 
 class Cell:
-    """The counters of one watched function, written by its calls."""
-
     def __init__(self) -> None: ...
     @property
     def calls(self) -> int: ...
@@ -16,8 +14,6 @@ class Cell:
     def reset(self) -> None: ...
 
 class Jit:
-    """``original``, with ``watch=`` taken out and what it returns handed to ``adopt``."""
-
     def __init__(
         self, original: Callable[..., Any], adopt: Callable[[Any, Any, Any, dict[str, Any]], Any], decorates: bool
     ) -> None: ...

@@ -380,6 +380,15 @@ def test_an_error_of_a_static_argument_is_jaxs_and_leaves_nothing(core: str, met
     assert run(jaxwatch.jit) == run(jax.jit)
 
 
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Where tests run in the background, a shell has told all its children to ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heard")
 @pytest.mark.parametrize("place", ["in the trace", "in the slow path"])
 def test_an_interrupt_goes_through_and_the_next_call_works(core: str, place: str) -> None:
     def interrupt(*_: object) -> None:

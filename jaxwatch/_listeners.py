@@ -1,5 +1,8 @@
 """jax.monitoring → the active call of this thread. One set of listeners for the process."""
 
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from jaxwatch import _compat, _misses
@@ -41,6 +44,7 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
     phase = _PHASES.get(event)
     if phase is None:
         return
+    started = time.perf_counter()
     try:
         ensure()
         _start(phase, _bare(kwargs.get("fun_name")))
@@ -49,10 +53,14 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
         raise
     except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's call
         REGISTRY.count_dropped("event")
+    finally:
+        REGISTRY.add_overhead("miss", time.perf_counter() - started)
 
 
 def _start(kind: Phase, name: str) -> None:
-    frame = Active.frame() if under_way() else Active.ahead() or Active.frame()
+    within, frame = under_way(), Active.frame()
+    if not within and (frame is None or frame.subject.event_name != name):
+        frame = Active.ahead() or frame
     own = (
         frame is not None
         and name == frame.subject.event_name
@@ -71,10 +79,13 @@ def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:
     phase = _PHASES.get(event)
     if phase is None:
         return
+    started = time.perf_counter()
     try:
         opened = _ended(phase, _bare(kwargs.get("fun_name")))
-        if opened is not None:
-            _end(opened, seconds)
+        tell = None if opened is None else _end(opened, seconds)
+        REGISTRY.add_overhead("miss", time.perf_counter() - started)
+        if tell is not None:
+            tell()  # which counts its own time
     except Exception:  # noqa: BLE001 -- as above
         REGISTRY.count_dropped("event")
 
@@ -90,7 +101,8 @@ def _ended(kind: Phase, name: str) -> OpenPhase | None:
     return None
 
 
-def _end(opened: OpenPhase, seconds: float) -> None:
+def _end(opened: OpenPhase, seconds: float) -> Callable[[], None] | None:
+    """Count a phase that ended; return what tells of it, where it has an event of its own."""
     disk = _disk_result(opened)
     if opened.own and opened.frame is not None:
         frame = opened.frame
@@ -105,13 +117,14 @@ def _end(opened: OpenPhase, seconds: float) -> None:
                 frame.disk.append(disk)
         if frame.aot_end == opened.kind:
             frame.aot_end = None
-            _misses.ahead_of_time(frame)
+            return partial(_misses.ahead_of_time, frame)
     elif opened.kind == "compile":
-        _misses.outside(opened.name, seconds + THREAD.pending.pop(opened.name, 0.0), disk)
+        return partial(_misses.outside, opened.name, seconds + THREAD.pending.pop(opened.name, 0.0), disk)
     else:
         if len(THREAD.pending) >= _PENDING:
             THREAD.pending.clear()
         THREAD.pending[opened.name] = THREAD.pending.get(opened.name, 0.0) + seconds
+    return None
 
 
 def _disk_result(opened: OpenPhase) -> Any:

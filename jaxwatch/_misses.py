@@ -52,7 +52,6 @@ def begin(frame: Frame, phase: Phase) -> None:
     Raises:
         RetraceError: A guard with the action ``raise`` forbids it; JAX hands it on to the user's call.
     """
-    started = time.perf_counter()
     frame.begin()
     plan = frame.subject.plan
     try:
@@ -62,7 +61,6 @@ def begin(frame: Frame, phase: Phase) -> None:
         REGISTRY.count_dropped("key")
     if not frame.aot and _guards.any_for(frame.subject):
         _judge(frame, phase)
-    REGISTRY.add_overhead("miss", time.perf_counter() - started)
 
 
 def _judge(frame: Frame, phase: Phase) -> None:

@@ -20,7 +20,7 @@ from programs import run
 from published import Events
 
 import jaxwatch
-from jaxwatch import Watch, _compat, _limits, _misses
+from jaxwatch import Watch, _compat, _limits, _listeners, _misses
 from jaxwatch._hub import HUB
 from jaxwatch._registry import REGISTRY
 from jaxwatch.events import Event, TraceError
@@ -110,7 +110,8 @@ def test_the_seconds_are_added_to_the_function_and_to_our_own_price(events: Even
 def test_what_an_exporter_takes_is_counted_as_its_price_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     clock = types.SimpleNamespace(perf_counter=lambda: now[0], time=time.time)
-    monkeypatch.setattr(_misses, "time", clock)
+    for module in (_misses, _listeners):
+        monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(HUB, "_clock", clock.perf_counter)
 
     def slow(event: Event, /) -> None:

@@ -59,6 +59,9 @@ HAS_LISTENER_LISTS = all(
 )
 """Registered listeners can be listed. Without: a program that clears all listeners silences jaxwatch."""
 
+HAS_CACHE_SIZE = hasattr(PJIT_TYPE, "_cache_size")
+"""Whether a function was called before it was attached can be asked. Without: it counts as one that was."""
+
 HAS_FRAME_EXCLUSION = hasattr(_source_info_util, "register_exclusion")
 """Frames can be left out where JAX shows the user's. Without: the twin's stands among those of a leaked tracer."""
 
@@ -170,6 +173,11 @@ def function_of(jitted: Any) -> Any:
         return jitted.__getstate__()["fun"] if found is None else found
     except (AttributeError, KeyError, TypeError):
         return None
+
+
+def called_before(jitted: Any) -> bool:
+    """Whether a jitted function has been called, as far as its cache shows."""
+    return not HAS_CACHE_SIZE or jitted._cache_size() > 0  # noqa: SLF001 -- as above
 
 
 def leave_out(path: str) -> None:

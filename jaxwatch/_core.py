@@ -6,6 +6,7 @@ import functools
 import importlib
 import os
 import sys
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ from jaxwatch._guards import subject_of
 from jaxwatch._options import Watch, checked_watch, switched_off
 from jaxwatch._registry import REGISTRY
 from jaxwatch._stats import FunctionStats
+from jaxwatch._subject import make_subject
 from jaxwatch.errors import BadOptionError, NoNativeCoreError
 
 
@@ -207,16 +209,22 @@ def attach(function: Any, *, watch: Watch | None = None) -> Any:
         NoNativeCoreError: Only the Python twin is there, which cannot watch in place.
     """
     chosen = checked_watch(watch)
-    fun = _hook.wrapped_function(function)
-    if REGISTRY.find(function) is not None or switched_off():
+    jitted = _unbound(function)
+    fun = _hook.wrapped_function(jitted)
+    if REGISTRY.find(jitted) is not None or switched_off():
         return function
     if CORE.hooks is None:
-        raise NoNativeCoreError(
-            f"attach works in place, with the native core alone; {CORE.reason}.", "Use jaxwatch.jit."
-        )
+        problem = f"attach works in place, with the native core alone; {CORE.reason}."
+        raise NoNativeCoreError(problem, "Jit with jaxwatch.jit, or call jaxwatch.install() before it is jitted.")
     _listeners.ensure()
-    CORE.hooks.attach(function, fun, chosen)
-    return _by_install(function)
+    CORE.hooks.attach(jitted, fun, chosen)
+    _by_install(jitted)
+    return function
+
+
+def _unbound(function: Any) -> Any:
+    """Return the function of a bound method, and anything else as it is."""
+    return function.__func__ if type(function) is types.MethodType else function
 
 
 def detach(function: Any) -> Any:
@@ -227,12 +235,16 @@ def detach(function: Any) -> Any:
     Raises:
         NotWatchedError: It is not watched.
     """
-    subject_of(function)
-    if CORE.hooks is not None:
-        CORE.hooks.detach(function)
+    if switched_off():
         return function
-    REGISTRY.remove(function)
-    return function._inner  # noqa: SLF001 -- the twin's
+    subject_of(function)
+    watched = _unbound(function)
+    if isinstance(watched, _wrap.Watched):
+        REGISTRY.remove(watched)
+        return watched._inner  # noqa: SLF001 -- the twin's
+    if CORE.hooks is not None:
+        CORE.hooks.detach(watched)
+    return function
 
 
 def stats(function: Any) -> FunctionStats:
@@ -242,11 +254,14 @@ def stats(function: Any) -> FunctionStats:
         function: What ``jaxwatch.jit`` returned, or a method bound to it.
 
     Returns:
-        A frozen ``FunctionStats``.
+        A frozen ``FunctionStats``; of nothing but zeros where ``JAXWATCH=0`` switches all off.
 
     Raises:
         NotWatchedError: It is not watched.
     """
+    jitted = _unbound(function)
+    if switched_off() and type(jitted) is _compat.PJIT_TYPE:
+        return REGISTRY.stats(make_subject(jitted, _hook.wrapped_function(jitted), Watch(), {}))
     return REGISTRY.stats(subject_of(function))
 
 

@@ -26,6 +26,11 @@ from jaxwatch.renderers.terminal import COLUMNS, put
 
 SCHEMA = "jaxwatch.doctor/1"
 _RATE_OFF = 0.01  # a clock that goes so wrong makes latencies wrong by a bucket or more
+_BUILD = (
+    "With a C compiler there: pip install --force-reinstall --no-cache-dir --no-deps jaxwatch (-v says why it fails). "
+    "Without the native core a call costs more, attach cannot be had, and departures from the fast path are not seen. "
+    "JAXWATCH_CORE=python says that the twin is meant."
+)
 _UPDATE = "Update jaxwatch, or report this text as an issue."
 
 VARIABLES = {
@@ -138,7 +143,7 @@ def _core(engine: Any) -> Check:
     if os.environ.get("JAXWATCH_CORE") == "python":
         return Check("core", f"the Python twin: {reason}", data)
     built = "not built" not in reason
-    mend = _UPDATE if built else "Install jaxwatch again, with a C compiler: without the native core calls cost more."
+    mend = _UPDATE if built else _BUILD
     return Check("core", f"the Python twin: {reason}", data, mend)
 
 

@@ -216,7 +216,10 @@ def subject_of(function: Any) -> Subject:
 
 def _not_watched(function: Any) -> NoReturn:
     what = getattr(function, "__name__", None) or type(function).__name__
-    way_out = "Jit it with jaxwatch.jit, or call jaxwatch.install() (in tests: pytest --jaxwatch) before it is jitted."
+    way_out = (
+        "Jit it with jaxwatch.jit, call jaxwatch.install() (in tests: pytest --jaxwatch) before it is jitted, "
+        "or jaxwatch.attach it."
+    )
     if switched_off():
         way_out = "JAXWATCH=0 in the environment switches jaxwatch off: unset it."
     raise NotWatchedError(f"{what!r} ({type(function).__name__}) is not watched by jaxwatch.", way_out)

@@ -111,7 +111,7 @@ class History:
             objects = self._objects(code)
             own = objects.get(identity)
             if own is None and again:
-                note = "its earlier keys could not be read, or are no longer kept"
+                note = "its earlier keys are not known: not read, no longer kept, or from before it was watched"
                 return Explanation(("unknown",), (Change(reason="unknown", note=note),), None)
             if not objects:
                 return Explanation(("first_call",), (), None)

@@ -41,7 +41,7 @@ class Hooks:
     def attach(self, jitted: Any, fun: Any, chosen: Watch) -> None:
         """Begin to watch a jitted function in place; departures from the fast path are not seen."""
         try:
-            self._hook(jitted, fun, chosen, {}, self.native.Cell())
+            self._hook(jitted, fun, chosen, {}, self.native.Cell(), called_before=_compat.called_before(jitted))
         except ValueError:  # another thread was first
             if not self.native.is_hooked(jitted):
                 raise
@@ -57,8 +57,18 @@ class Hooks:
             return function
         return self.native.plain(function)
 
-    def _hook(self, jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any], cell: Any) -> None:
+    def _hook(  # noqa: PLR0913 -- as `make_subject`
+        self,
+        jitted: Any,
+        fun: Any,
+        chosen: Watch,
+        options: Mapping[str, Any],
+        cell: Any,
+        *,
+        called_before: bool = False,
+    ) -> None:
         subject = make_subject(jitted, fun, chosen, options, cell)
+        subject.called_before = called_before
         self.native.hook(jitted, cell, subject)
         REGISTRY.add(jitted, subject)
 

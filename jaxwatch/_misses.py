@@ -70,7 +70,7 @@ def _judge(frame: Frame, phase: Phase) -> None:
     if _inlined_from(frame):
         return
     new = key is None or key.signature not in counters.by_signature
-    broken = _guards.judge(subject, new_signature=new, first=not counters.by_cause)
+    broken = _guards.judge(subject, new_signature=new, first=not _missed_before(subject))
     frame.broken = broken
     for guard, entry in broken:
         if entry.action != "raise":
@@ -138,8 +138,12 @@ def _credit(seconds: float) -> None:
 
 def _explanation(frame: Frame, *, traced: bool) -> Explanation:
     plan = frame.subject.plan
-    again = bool(frame.subject.counters.by_cause)
+    again = _missed_before(frame.subject)
     return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again)
+
+
+def _missed_before(subject: Subject) -> bool:
+    return bool(subject.counters.by_cause) or subject.called_before
 
 
 def _advice(frame: Frame, changes: Sequence[Change]) -> tuple[Advice, ...]:

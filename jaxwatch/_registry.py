@@ -97,6 +97,7 @@ class Subject:
     __slots__ = (
         "__weakref__",
         "by_install",
+        "called_before",
         "counters",
         "definition",
         "departures",
@@ -130,6 +131,7 @@ class Subject:
         self.departures: dict[Any, int] | None = {}  # from the fast path, by key; None: told, or not looked at any more
         self.failed: set[str] = set()  # signatures of which a call raised while it was traced; bounded
         self.jitted: Callable[[], Any] = _nothing  # the jitted function, while it lives
+        self.called_before = False  # it was watched: its first miss may be no first call
         self.by_install = False  # the program does not name jaxwatch, so its pickles must not either
 
 

@@ -163,6 +163,24 @@ def test_jaxwatch_0_is_plain_jit_without_a_log_or_a_listener(tmp_path: Any) -> N
     assert not log.exists()
 
 
+def test_jaxwatch_0_breaks_no_program_that_reads_figures_or_attaches() -> None:
+    ended = run(
+        """
+        import jax, jaxwatch
+        step = jaxwatch.jit(lambda x: x + 1)
+        step(1.0)
+        assert jaxwatch.stats(step).calls == 0 and jaxwatch.stats(step).function == "<lambda>"
+        assert jaxwatch.attach(step) is step and jaxwatch.detach(step) is step
+        try:
+            jaxwatch.stats(len)
+        except jaxwatch.JaxwatchError:
+            print("refused")
+        """,
+        JAXWATCH="0",
+    )
+    assert (ended.code, ended.out) == (0, "refused\n"), ended.err
+
+
 # ------------------------------------------------------------------ values left out of events
 
 

@@ -625,11 +625,10 @@ def test_every_text_names_the_slug_and_no_path_of_ours(step: Any) -> None:
     assert os.path.join(str(ROOT), "jaxwatch", "") not in text
 
 
-def test_switched_off_a_guard_forbids_nothing_and_stats_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switched_off_a_guard_forbids_nothing_and_figures_are_0(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAXWATCH", "0")
     step = jaxwatch.jit(lambda x: x + 1)
 
     with jaxwatch.no_retraces(step):
         assert float(step(1.0)) == 2
-    with pytest.raises(NotWatchedError, match="JAXWATCH=0"):
-        jaxwatch.stats(step)
+    assert (jaxwatch.stats(step).calls, jaxwatch.stats(step).misses) == (0, 0)

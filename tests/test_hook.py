@@ -343,7 +343,7 @@ def test_attach_and_detach_work_in_place(native: Any, events: Events) -> None:
     assert jaxwatch.attach(step) is step
     assert [step(X).tolist(), step(np.ones(3)).tolist()] == [[1, 2, 3, 4], [2, 2, 2]]
     assert (jaxwatch.stats(step).calls, jaxwatch.stats(step).misses) == (2, 1)
-    assert [(miss.call, miss.reasons) for miss in events.misses] == [(2, ("first_call",))]
+    assert [(miss.call, miss.reasons) for miss in events.misses] == [(2, ("unknown",))]
 
     assert jaxwatch.detach(step) is step
     assert not native.is_hooked(step)
@@ -453,7 +453,7 @@ def test_what_is_not_jitted_cannot_be_attached(wrong: Any, native: Any) -> None:
 
 
 def test_the_twin_cannot_attach_and_says_so() -> None:
-    with cores.in_use("python"), pytest.raises(NoNativeCoreError, match=r"in place.*Use jaxwatch\.jit"):
+    with cores.in_use("python"), pytest.raises(NoNativeCoreError, match=r"in place.*Jit with jaxwatch\.jit"):
         jaxwatch.attach(jax.jit(double))
 
 
@@ -571,3 +571,50 @@ def test_a_refused_call_shows_no_frame_of_ours() -> None:
         step(np.ones(7, np.float32))
 
     assert [name for _, name in frames(raised.value)] == ["test_a_refused_call_shows_no_frame_of_ours"]
+
+
+# ------------------------------------------------------------------ what was called before it was attached
+
+
+def test_the_first_miss_of_a_function_that_was_called_before_it_was_attached_is_no_first_call(events: Events) -> None:
+    step = jax.jit(lambda x: x + 1)
+    step(X)
+    jaxwatch.attach(step)
+    step(X)
+    step(X[:2])
+    step(X[:1])
+
+    assert events.reasons == [("unknown",), ("shape",)]
+    assert "before it was watched" in str(events.misses[0].changes[0].note)
+
+
+def test_the_first_call_of_a_function_that_was_not_is_one(events: Events) -> None:
+    step = jaxwatch.attach(jax.jit(lambda x: x + 1))
+    step(X)
+
+    assert events.reasons == [("first_call",)]
+
+
+def test_a_guard_that_allows_one_compile_does_not_allow_another_to_what_has_compiled() -> None:
+    step = jax.jit(lambda x: x + 1)
+    step(X)
+    jaxwatch.attach(step, watch=Watch(name="step"))
+
+    with pytest.raises(jaxwatch.RetraceError), jaxwatch.no_retraces():
+        step(X[:2])
+
+
+def test_methods_are_attached_and_detached_through_instances() -> None:
+    class Model:
+        @jax.jit
+        def step(self, x: Any) -> Any:
+            return x + 1
+
+    jax.tree_util.register_static(Model)
+    model = Model()
+    assert jaxwatch.attach(model.step) == model.step
+    model.step(X)
+    assert jaxwatch.stats(model.step).calls == jaxwatch.stats(Model.step).calls == 1
+    assert jaxwatch.detach(model.step) == model.step
+    with pytest.raises(NotWatchedError):
+        jaxwatch.stats(model.step)

@@ -137,7 +137,8 @@ def test_a_core_that_is_asked_for_and_not_there(without_native_core: Path) -> No
     assert told.err == ""
 
 
-def test_a_core_that_does_not_fit() -> None:
+def test_a_core_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAXWATCH_CORE", raising=False)
     engine = SimpleNamespace(CORE=SimpleNamespace(name="python", reason="the native core does not fit this JAX: x"))
 
     assert _doctor._core(engine).mend == "Update jaxwatch, or report this text as an issue."

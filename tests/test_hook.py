@@ -33,6 +33,10 @@ from jaxwatch.errors import BadOptionError, NoNativeCoreError, NotWatchedError
 X = np.arange(4, dtype=np.float32)
 
 
+# `jaxwatch.jit` itself is made once in a process.
+IN_C = pytest.mark.skipif(_core.CORE.hooks is None, reason="the twin's jit is a function of Python, a frame more")
+
+
 def double(x: Any, n: int = 2) -> Any:
     """Double it."""
     return x * n
@@ -82,6 +86,7 @@ def test_a_wrong_call_is_the_same_error(wrong: tuple[Any, ...]) -> None:
     assert same(lambda jit: jit(double, static_argnums=1)(*wrong))[0] == "error"
 
 
+@IN_C
 @pytest.mark.parametrize(
     "make",
     [
@@ -102,6 +107,7 @@ def test_wrong_options_are_the_same_error(make: Callable[[Any], Any]) -> None:
     assert same(make)[0] == "error"
 
 
+@IN_C
 def test_warnings_of_jax_name_the_users_line() -> None:
     def places(jit: Any) -> list[tuple[str, str, int]]:
         with warnings.catch_warnings(record=True) as caught:

@@ -272,8 +272,9 @@ def test_what_a_conftest_jits_is_watched_too(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess("--jaxwatch", "-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
-def test_what_a_plugin_jitted_before_is_watched_too(pytester: pytest.Pytester) -> None:
+def test_what_a_plugin_jitted_before_is_watched_too(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     cores.core("native")
+    monkeypatch.delenv("JAXWATCH_CORE", raising=False)
     pytester.makepyfile(early="import jax\nstep = jax.jit(lambda x: x + 1)")
     pytester.makepyfile("""
         import jaxwatch, early

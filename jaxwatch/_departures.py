@@ -59,7 +59,9 @@ def _leaf_types(args: Any, kwargs: Any) -> tuple[str, ...]:
 
 def _cause(frame: Frame, key: Key) -> tuple[Change, tuple[Advice, ...]]:
     name = frame.subject.name
-    effects = _effects_of(frame.subject.jitted(), frame.args, frame.kwargs)
+    effects = ""
+    if key.signature in frame.subject.counters.by_signature:  # else a callback has changed an argument meanwhile
+        effects = _effects_of(frame.subject.jitted(), frame.args, frame.kwargs)
     if effects:
         note = f"its program has effects ({effects}): each call goes through Python"
         text = f"Take the callback or print out of {name}, or keep it to a debugging build of the function."

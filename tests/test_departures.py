@@ -265,3 +265,22 @@ def test_the_price_of_departures_ends_once_it_is_told(events: Events, monkeypatc
 
     assert asked == []
     assert len(departed(events)) == 1
+
+
+def test_the_body_does_not_run_again_where_a_callback_changes_an_argument(events: Events) -> None:
+    given: dict[str, Any] = {"a": X}
+    ran = []
+
+    def body(tree: Any) -> Any:
+        ran.append(1)
+        jax.debug.callback(lambda: given.update(z=1.0))
+        return tree["a"]
+
+    step = jaxwatch.jit(body)
+    for _ in range(8):
+        given.pop("z", None)
+        step(given)
+        jax.effects_barrier()
+
+    assert len(ran) == 1
+    assert len(cores.built(events)) == 1

@@ -3,7 +3,7 @@
 # ruff: noqa: ARG001, PLW0108 -- functions of the user's take what they do not use
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import cores
 import jax
@@ -276,11 +276,11 @@ def test_the_body_does_not_run_again_where_a_callback_changes_an_argument(events
         jax.debug.callback(lambda: given.update(z=1.0))
         return tree["a"]
 
-    step = jaxwatch.jit(body)
+    step, settle = jaxwatch.jit(body), cast("Callable[[], None]", jax.effects_barrier)
     for _ in range(8):
         given.pop("z", None)
         step(given)
-        jax.effects_barrier()
+        settle()
 
     assert len(ran) == 1
     assert len(cores.built(events)) == 1

@@ -85,7 +85,7 @@ def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:
         tell = None if opened is None else _end(opened, seconds)
         REGISTRY.add_overhead("miss", time.perf_counter() - started)
         if tell is not None:
-            tell()  # which counts its own time
+            tell()  # most of it is the exporters' time, which is counted as theirs
     except Exception:  # noqa: BLE001 -- as above
         REGISTRY.count_dropped("event")
 

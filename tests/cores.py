@@ -4,7 +4,8 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import programs
@@ -106,6 +107,26 @@ def cells(*, collect: bool = False) -> int:
 def resident() -> int:
     """Return the resident memory of this process, in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
+
+
+def at_once(work: Callable[[], None], threads: int) -> list[BaseException]:
+    """Run ``work`` on so many threads, begun together; return what they raised."""
+    failures: list[BaseException] = []
+    begin = threading.Barrier(threads)
+
+    def guarded() -> None:
+        begin.wait()
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 -- told on the test's own thread
+            failures.append(error)
+
+    working = [threading.Thread(target=guarded) for _ in range(threads)]
+    for thread in working:
+        thread.start()
+    for thread in working:
+        thread.join()
+    return failures
 
 
 def run(program: str, **variables: str) -> programs.Ended:

@@ -9,7 +9,6 @@ import importlib
 import inspect
 import operator
 import pickle
-import threading
 import types
 import warnings
 import weakref
@@ -414,21 +413,8 @@ def test_a_function_attached_within_its_own_call_is_watched_from_the_next(native
 def test_one_function_may_be_attached_by_many_threads_at_once(native: Any) -> None:
     before = native.hooked_count()
     step = jax.jit(lambda x: x)
-    failures: list[Exception] = []
-    begin = threading.Barrier(8)
 
-    def work() -> None:
-        begin.wait()
-        try:
-            jaxwatch.attach(step)
-        except Exception as error:  # noqa: BLE001 -- told on the test's own thread
-            failures.append(error)
-
-    working = [threading.Thread(target=work) for _ in range(8)]
-    for thread in working:
-        thread.start()
-    for thread in working:
-        thread.join()
+    failures = cores.at_once(lambda: jaxwatch.attach(step), threads=8)
 
     step(X)
     assert failures == []

@@ -75,11 +75,7 @@ def test_calls_of_16_threads_are_counted_exactly(core: str) -> None:
         for _ in range(calls):
             step(X)
 
-    working = [threading.Thread(target=work) for _ in range(threads)]
-    for thread in working:
-        thread.start()
-    for thread in working:
-        thread.join()
+    assert cores.at_once(work, threads) == []
 
     after = jaxwatch.stats(step)
     assert after.calls - before.calls == threads * calls
@@ -97,19 +93,7 @@ def test_functions_made_called_and_dropped_by_8_threads_are_counted_and_gone(nat
             step(X)
             assert jaxwatch.stats(step).calls == 2
 
-    failures: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 -- told on the test's own thread
-            failures.append(error)
-
-    working = [threading.Thread(target=guarded) for _ in range(8)]
-    for thread in working:
-        thread.start()
-    for thread in working:
-        thread.join()
+    failures = cores.at_once(work, threads=8)
 
     gc.collect()
     assert failures == []

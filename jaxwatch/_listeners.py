@@ -46,7 +46,8 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
         return
     started = time.perf_counter()
     try:
-        ensure()
+        if not THREAD.open:  # a phase within another: the outer one has looked
+            ensure()
         _start(phase, _bare(kwargs.get("fun_name")))
     except RetraceError:
         THREAD.open.pop()  # where the start is refused, JAX tells no end

@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from datetime import UTC, datetime
+import time
 from typing import Any
 
 from jaxwatch.events import Origin
@@ -18,7 +18,7 @@ def origin() -> Origin:
     """Return when and where this is."""
     compat = loaded_compat()
     return Origin(
-        time=datetime.now(UTC).isoformat(timespec="microseconds"),
+        unix_seconds=time.time(),
         pid=os.getpid(),
         process_index=compat.process_index() if compat is not None else None,
         thread_name=threading.current_thread().name,

@@ -137,7 +137,7 @@ def test_compiling_ahead_of_time_is_compiling_and_no_miss() -> None:
 
 
 def test_what_a_live_process_publishes_is_understood() -> None:
-    origin = Origin(time="2026-05-01T12:00:00.000000+00:00", pid=1, process_index=None, thread_name="MainThread")
+    origin = Origin(unix_seconds=1_777_636_800.0, pid=1, process_index=None, thread_name="MainThread")
     bound = upper_seconds(bucket(61_000))
     event = FunctionStatsEvent(
         origin=origin, function="f", definition="a:1", calls=3, misses=1, signatures=1, dispatch={repr(bound): 2}

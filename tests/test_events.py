@@ -4,8 +4,8 @@ import dataclasses
 import importlib.util
 import json
 import pickle
-from datetime import datetime
 import sys
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args

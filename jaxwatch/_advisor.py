@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from jaxwatch import _limits
 from jaxwatch._keys import Shape
-from jaxwatch.events import Advice, AdviceCode, Change, Reason
+from jaxwatch.events import Advice, AdviceCode, Change, Program, Reason
 
 Varying = tuple[int, set[int]]  # an axis, and the sizes that were seen along it
 
@@ -32,11 +33,42 @@ def advise(function: str, changes: Sequence[Change], varying: Callable[[str], Va
     )
 
 
+def advise_on_program(function: str, program: Program | None) -> tuple[Advice, ...]:
+    """Return what to change in a function for the sake of the program that it becomes.
+
+    Args:
+        function: Its name.
+        program: What was lowered; None: not known.
+    """
+    if program is None:
+        return ()
+    found = []
+    if program.constant_bytes >= _limits.CONSTANT_BYTES_TOLD:
+        text = f"Pass {and_more(program.constants)} to {function} as arguments: {megabytes(program.constant_bytes)} of"
+        found.append(Advice(code="pass_as_argument", text=f"{text} arrays that it uses from outside are compiled in."))
+    for inner in program.inner:
+        # other shapes in one program, as of a network's layers, are meant
+        if inner.variants >= _limits.VARIANTS_TOLD and all(change.reason != "shape" for change in inner.changes):
+            within = f"Within {function}, {inner.function} is traced and compiled {inner.variants} times. "
+            advice = advise(inner.function, inner.changes, lambda _path: None)
+            found += [Advice(code=each.code, text=within + each.text) for each in advice[:1]]
+    return tuple(found)
+
+
+def and_more(texts: Sequence[str], most: int = _NAMED) -> str:
+    """Return the first texts, and how many more there are."""
+    if len(texts) > most:
+        return f"{', '.join(texts[:most])} and {len(texts) - most} more"
+    return " and ".join(texts)
+
+
+def megabytes(size: int) -> str:
+    """Return a size in bytes as text: ``1.4 MB``."""
+    return f"{size / 1e6:,.1f} MB"
+
+
 def _paths(changes: Iterable[Change]) -> str:
-    names = list(dict.fromkeys(change.path for change in changes if change.path))
-    if len(names) > _NAMED:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
-    return " and ".join(names) if names else "the arguments"
+    return and_more(list(dict.fromkeys(change.path for change in changes if change.path))) or "the arguments"
 
 
 # ------------------------------------------------------------------ shapes

@@ -75,8 +75,11 @@ def run(  # noqa: PLR0913 -- one for each option
 @command.command(short_help="Report on event logs.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--all", "everything", is_flag=True, help="Findings below 1 % of the time lost too.")
-def report(*, logs: tuple[str, ...], everything: bool) -> int:
+@click.option("--unknown", is_flag=True, help="A bug report on the misses without a known reason, ready to send.")
+def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
     """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote."""
+    if unknown:
+        return _report_unknown(logs)
     from jaxwatch._reader import read_log  # noqa: PLC0415 -- `run` needs none of it
     from jaxwatch._report import ReportBuilder  # noqa: PLC0415
     from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
@@ -101,6 +104,17 @@ def report(*, logs: tuple[str, ...], everything: bool) -> int:
         left_out = reading.faults - len(reading.named)
         sys.stderr.write(f"jaxwatch: {passed_over}{f'; and {left_out:,} more' if left_out else ''}\n")
     return code
+
+
+def _report_unknown(logs: tuple[str, ...]) -> int:
+    from jaxwatch._reader import read_log  # noqa: PLC0415 -- as above
+    from jaxwatch._unknown import UnknownMisses  # noqa: PLC0415
+
+    found = UnknownMisses()
+    for record in read_log(logs):
+        found.add(record)
+    text = found.report() or "Every miss in the log has a reason: there is nothing to send.\n"
+    return _written(lambda: click.echo(text, nl=False))
 
 
 @command.command(short_help="Say whether jaxwatch works here, and what to mend.")

@@ -5,21 +5,26 @@ Nothing else in the package touches ``jax._src``. This module imports jax; who m
 """
 
 import functools
+import gc
 import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any, NamedTuple
 
 import jax
 import jax.monitoring
 import jaxlib.version
+from jax._src import compiler as _compiler
 from jax._src import config as _config
 from jax._src import distributed as _distributed
 from jax._src import monitoring as _monitoring
 from jax._src import pjit as _pjit
 from jax._src import source_info_util as _source_info_util
+from jax._src import util as _util
 from jax._src import xla_bridge as _xla_bridge
+from jax._src.interpreters import pxla as _pxla
 
 ORIGINAL_JIT: Callable[..., Any] = jax.jit
 """``jax.jit`` as it was when jaxwatch first looked: what ``install`` replaces and ``uninstall`` restores."""
@@ -33,6 +38,9 @@ LOWER_EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 DISK_REQUEST_EVENT = "/jax/compilation_cache/compile_requests_use_cache"
 DISK_HIT_EVENT = "/jax/compilation_cache/cache_hits"
+DISK_WRITE_EVENT = "/jax/compilation_cache/cache_misses"  # its name notwithstanding
+DISK_SAVED_EVENT = "/jax/compilation_cache/compile_time_saved_sec"
+DISK_READ_EVENT = "/jax/compilation_cache/cache_retrieval_time_sec"
 
 
 def _has_context_names() -> bool:
@@ -70,6 +78,25 @@ HAS_DISTRIBUTED_STATE = hasattr(_distributed, "global_state")
 
 HAS_BACKENDS = hasattr(_xla_bridge, "_backends") and hasattr(_xla_bridge, "_default_backend")
 """Whether a backend is up can be asked without starting one. Without: the backend's name stays empty in metrics."""
+
+
+def _has_local(module: Any, function: str, name: str) -> bool:
+    found = inspect.unwrap(getattr(module, function, int))  # a cache of jaxlib's in C shows what it wraps to gc alone
+    codes = [getattr(each, "__code__", None) for each in (found, *gc.get_referents(found))]
+    return any(code.co_name == function and name in code.co_varnames + code.co_cellvars for code in codes if code)
+
+
+HAS_LOWERED_JAXPR = _has_local(_pxla, "_cached_lowering_to_hlo", "closed_jaxpr")
+"""A program can be read while it is lowered. Without: ``program`` of a miss is null."""
+
+HAS_DISK_KEY = _has_local(_compiler, "compile_or_get_cached", "cache_key")
+"""The key in the persistent cache can be read. Without: ``disk`` of a miss has none."""
+
+HAS_HOST_CALLBACKS = _has_local(_pxla, "_cached_compilation", "host_callbacks")
+"""Whether a program calls back can be read. Without: it is no reason why one is not stored."""
+
+HAS_CACHE = "trace_context_in_key" in inspect.signature(getattr(_util, "cache", int)).parameters
+"""Whether all caches were cleared can be seen. Without: ``cache_lost`` has no cause."""
 
 PUBLIC_FLAGS = (
     "jax_enable_x64",
@@ -294,6 +321,47 @@ def disk_cache_on() -> bool:
     """Whether JAX's persistent compilation cache is in use."""
     config: Any = jax.config
     return bool(config.jax_compilation_cache_dir) and bool(getattr(config, "jax_enable_compilation_cache", True))
+
+
+def disk_limits() -> tuple[float, int]:
+    """Return from how many seconds of compiling, and how many bytes, on JAX stores a program."""
+    config: Any = jax.config
+    seconds = config.jax_persistent_cache_min_compile_time_secs
+    return float(seconds), int(config.jax_persistent_cache_min_entry_size_bytes)
+
+
+# ------------------------------------------------------------------ what JAX is working on, read off its frames
+
+
+def lowered_jaxpr(frame: FrameType | None) -> Any:
+    """Return the jaxpr that the frame lowers, or None."""
+    return frame.f_locals.get("closed_jaxpr") if HAS_LOWERED_JAXPR and frame is not None else None
+
+
+def bakes_constants(frame: FrameType | None) -> bool:
+    """Whether the arrays that the program holds become part of what is compiled, and are not handed to it."""
+    return frame is not None and not frame.f_locals.get("num_const_args")
+
+
+def calls_back(frame: FrameType | None) -> bool:
+    """Whether the program that the frame compiles calls back to the host, as far as that can be read."""
+    return HAS_HOST_CALLBACKS and frame is not None and bool(frame.f_locals.get("host_callbacks"))
+
+
+def disk_key(frame: FrameType | None) -> str | None:
+    """Return the key in the persistent cache of what is compiled in or above the frame, or None."""
+    while HAS_DISK_KEY and frame is not None and frame.f_code.co_name != "compile_or_get_cached":
+        frame = frame.f_back
+    key = frame.f_locals.get("cache_key") if HAS_DISK_KEY and frame is not None else None
+    return key if isinstance(key, str) else None
+
+
+_token: Any = _util.cache(trace_context_in_key=False)(object) if HAS_CACHE else None
+
+
+def caches() -> object:
+    """Return an object that is another one after ``jax.clear_caches()``."""
+    return _token() if HAS_CACHE else None
 
 
 def jax_folder() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.tree_util import tree_leaves
 
-from jaxwatch import _compat, _listeners, _misses
+from jaxwatch import _compat, _inner, _listeners, _misses
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._keys import Key
 from jaxwatch._registry import REGISTRY
@@ -22,6 +22,7 @@ _KEYS = 64  # different keys that are looked at; a function with more is left in
 def left(frame: Frame, nanoseconds: int) -> None:
     """Take a call that left the fast path and in which JAX neither traced nor compiled its function."""
     if THREAD.open and under_way():  # inside a trace every call does
+        _inner.note(frame)
         return
     subject = frame.subject
     subject.counters.cell.add(nanoseconds)
@@ -31,23 +32,24 @@ def left(frame: Frame, nanoseconds: int) -> None:
     if departures is None:
         return
     try:
-        _note(frame, departures)
+        _note(frame, departures, nanoseconds)
     except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
         subject.departures = None
         REGISTRY.count_dropped("event")
 
 
-def _note(frame: Frame, departures: dict[Any, int]) -> None:
+def _note(frame: Frame, departures: dict[Any, list[int]], nanoseconds: int) -> None:
     subject = frame.subject
     if any(map(_compat.is_tracer, tree_leaves((frame.args, frame.kwargs)))):  # under grad or vmap every call does
         return
     key = key_of(subject.plan, frame.args, frame.kwargs)
     kind = key.signature, _leaf_types(frame.args, frame.kwargs)
-    departures[kind] = departures.get(kind, 0) + 1
-    if departures[kind] == _TOLD_AT:
+    seen = departures.setdefault(kind, [])
+    seen.append(nanoseconds)
+    if len(seen) == _TOLD_AT:
         subject.departures = None
         change, advice = _cause(frame, key)
-        _misses.never_fast(frame, key, change, advice)
+        _misses.never_fast(frame, key, change, advice, sorted(seen)[_TOLD_AT // 2] / 1e9)
     elif len(departures) >= _KEYS:
         subject.departures = None
 

@@ -21,7 +21,10 @@ class Frame:
         "broken",
         "call",
         "compiles",
+        "content",
         "disk",
+        "entry",
+        "inner",
         "key",
         "kwargs",
         "lowerings",
@@ -31,6 +34,8 @@ class Frame:
         "seen",
         "subject",
         "traces",
+        "within",
+        "within_seconds",
     )
 
     def __init__(self, subject: Subject, call: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -48,6 +53,11 @@ class Frame:
         self.traces = self.lowerings = self.compiles = 0
         self.seconds = [0.0, 0.0, 0.0]
         self.disk: list[str] = []
+        self.entry: Any = None  # an events.DiskEntry, of the last look-up
+        self.content: Any = None  # a _content.Content, of the largest program
+        self.inner: dict[Subject, Any] | None = None  # watched functions that it calls while traced: _inner.Within
+        self.within = 0  # compiles that happened while it was traced
+        self.within_seconds = 0.0
         self.key: Any = None  # a _keys.Key, once it is known
         self.refusal: BaseException | None = None
         self.broken: list[Any] = []  # (guard or None, _guards.Broken): what this miss breaks
@@ -56,16 +66,18 @@ class Frame:
 class OpenPhase:
     """A phase that JAX has begun on this thread and not ended."""
 
-    __slots__ = ("asked_disk", "elsewhere", "found_on_disk", "frame", "home", "kind", "name", "own")
+    __slots__ = ("calls_back", "elsewhere", "frame", "home", "kind", "lookup", "name", "own")
 
-    def __init__(self, kind: Phase, name: str, frame: Frame | None, *, own: bool) -> None:
+    def __init__(self, kind: Phase, name: str, frame: Frame | None, home: FrameType | None, *, own: bool) -> None:
         self.kind = kind
         self.name = name
         self.frame = frame  # the innermost active call when it began
         self.own = own  # whether it is that call's own phase, and not of something done within
-        self.asked_disk = self.found_on_disk = False
+        self.lookup: Any = None  # a _disk.Lookup
+        self.calls_back = False
         self.elsewhere = 0.0  # seconds within that an event of its own tells of
-        self.home = _home()
+        # of JAX's frame that holds it open and of its code: of the former alone, another may soon be at its place
+        self.home = id(home), 0 if home is None else id(home.f_code)
 
 
 class Thread(threading.local):
@@ -99,17 +111,14 @@ class Active:
 _OPENING = {"record_scalar", "__enter__", "log_elapsed_time"}  # what JAX runs to begin a phase
 
 
-Home = tuple[int, int]  # of a frame of Python and of its code: of the former alone, another may soon be at its place
-
-
-def _home() -> Home:
-    """Return the identity of JAX's frame that holds the phase open which begins now."""
+def home() -> FrameType | None:
+    """Return JAX's frame that holds the phase open which begins now."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
     while frame is not None and frame.f_code.co_name != "record_scalar":
         frame = frame.f_back
     while frame is not None and frame.f_code.co_name in _OPENING:
         frame = frame.f_back
-    return id(frame), 0 if frame is None else id(frame.f_code)
+    return frame
 
 
 def under_way() -> bool:

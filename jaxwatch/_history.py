@@ -30,13 +30,14 @@ class Explanation(NamedTuple):
 class _Kept:
     """The keys of one function object, oldest first; and what finds one without looking at all."""
 
-    __slots__ = ("all", "by_outline", "keys", "leaves", "sizes", "statics")
+    __slots__ = ("all", "by_outline", "caches", "keys", "leaves", "sizes", "statics")
 
     def __init__(self) -> None:
         self.all: list[Remembered] = []
         self.keys: list[Key] = []  # those of ``all``
         self.by_outline: dict[int, list[Key]] = {}
         self.statics: dict[frozenset[str], int] = {}
+        self.caches: dict[str, object] = {}  # signature → _compat.caches() when a call of that key last missed
         self.leaves = 0
         self.sizes: dict[str, Sizes] = {}  # of the leaves that were asked for, by path
 
@@ -63,6 +64,7 @@ class _Kept:
             return False
         del self.all[1]
         key = self.keys.pop(1)
+        self.caches.pop(key.signature, None)
         alike = self.by_outline[key.outline]
         alike.remove(key)
         if not alike:
@@ -97,7 +99,9 @@ class History:
         self.lock = threading.RLock()
         self._codes: OrderedDict[str, OrderedDict[str, _Kept]] = OrderedDict()
 
-    def explain(self, code: str, identity: str, key: Key | None, *, traced: bool, again: bool) -> Explanation:
+    def explain(  # noqa: PLR0913 -- the last ones by keyword
+        self, code: str, identity: str, key: Key | None, *, traced: bool, again: bool, caches: object = None
+    ) -> Explanation:
         """Say why a call of ``key`` missed, without keeping it.
 
         Args:
@@ -106,6 +110,7 @@ class History:
             key: None where it could not be read.
             traced: Whether JAX traces the function anew, so that an equal key must have been lost.
             again: Whether the watched object has missed before, though its keys may be gone from here.
+            caches: ``_compat.caches()``: another object where all of JAX's caches were cleared meanwhile.
         """
         with self.lock:
             objects = self._objects(code)
@@ -122,17 +127,26 @@ class History:
             note = "the same code as another function object: JAX caches by function object"
             changes = (Change(reason="new_function", note=note), *changes)
         elif not changes:
-            changes = (_equal_key(key, traced=traced),)
+            cleared = own.caches.get(key.signature) is not caches
+            changes = (_equal_key(key, traced=traced, cleared=cleared),)
         return Explanation(_explain.reasons_of(changes), changes, earlier)
 
-    def keep(self, code: str, identity: str, remembered: Remembered) -> None:
-        """Keep a key to compare later ones with; one that looks the same as a kept one is not kept twice."""
+    def keep(self, code: str, identity: str, remembered: Remembered, *, caches: object = None) -> None:
+        """Keep a key to compare later ones with; one that looks the same as a kept one is not kept twice.
+
+        Args:
+            code: As in ``explain``.
+            identity: As in ``explain``.
+            remembered: The key.
+            caches: As in ``explain``.
+        """
         with self.lock:
             objects = self._codes.setdefault(code, OrderedDict())
             self._codes.move_to_end(code)
             kept = objects.get(identity) or _Kept()
             if not kept.has(remembered.key):
                 kept.add(remembered)
+            kept.caches[remembered.key.signature] = caches
             objects[identity] = kept
             objects.move_to_end(identity)
             while kept.drop_one():
@@ -200,9 +214,10 @@ def _nearest(known: list[_Kept], key: Key) -> tuple[Remembered, tuple[Change, ..
     return kept.all[place], changes
 
 
-def _equal_key(key: Key, *, traced: bool) -> Change:
+def _equal_key(key: Key, *, traced: bool, cleared: bool) -> Change:
     if traced and not key.opaque:
-        return Change(reason="cache_lost", note="an equal key was compiled before; its entry is gone from JAX's cache")
+        note = "an equal key was compiled before; its entry is gone from JAX's cache"
+        return Change(reason="cache_lost", note=f"{note}: jax.clear_caches() was called" if cleared else note)
     return Change(reason="unknown", note="no difference from an earlier key can be seen")
 
 

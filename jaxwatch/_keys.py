@@ -1,10 +1,11 @@
 """A key as plain data: all that decides whether JAX can reuse what it has; no array and no object of the user's."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from jaxwatch import _limits
 
@@ -219,6 +220,42 @@ _NONES = re.compile(r"(?<=\()(None(, )?)+(?=\) on )|(, None)+(?=\) on )")
 def bare_spec(sharding: str) -> str:
     """Return a sharding's text without the Nones at the end of its spec: what JAX compiles is the same with them."""
     return _NONES.sub("", sharding) if "None" in sharding else sharding
+
+
+def in_full(key: Key) -> dict[str, Any]:
+    """Return a key as JSON has it, for a report of what could not be explained; at most ``FULL_LEAVES`` leaves."""
+    rows: list[tuple[str, str]] = []
+    for param in key.params:
+        rows.append((f"{param.name} is given", f"{param.form}{', has a default' if param.defaulted else ''}"))
+        rows += _rows(param.name, param.tree)
+    more = len(rows) - _limits.FULL_LEAVES
+    return {
+        "arguments": [list(row) for row in rows[: _limits.FULL_LEAVES]]
+        + ([["and more", str(more)]] if more > 0 else []),
+        "config": dict(key.config),
+        "mesh": key.mesh,
+        "axis_env": key.axis_env,
+        "transform": key.transform,
+        "options": dict(key.options),
+        "partial": key.partial,
+    }
+
+
+def _rows(path: str, tree: Tree) -> Iterator[tuple[str, str]]:
+    if isinstance(tree, Leaf):
+        beside = [text for text in (tree.sharding, tree.placement, tree.layout) if text]
+        yield path, ", ".join([str(tree), *beside])
+    elif isinstance(tree, Static):
+        yield path, _static_row(tree)
+    else:
+        yield path, tree.kind + (f", {_static_row(tree.aux)}" if tree.aux is not None else "")
+        for label, child in tree.children:
+            yield from _rows(path + label, child)
+
+
+def _static_row(static: Static) -> str:
+    how = "compared by identity" if static.by_identity else "as its own __eq__ compares" if static.opaque else ""
+    return ", ".join(filter(None, [f"static {static.text}".strip(), how, static.token]))
 
 
 def _below(tree: Tree, rest: str) -> Leaf | None:

@@ -23,6 +23,23 @@ LOG_BYTES = 256 * 1024 * 1024
 # Seconds between two function_stats of a process.
 STATS_EVERY_SECONDS = 60.0
 
+# Equations of a program that are looked at. Beyond, its figures are of those, and say so.
+PROGRAM_EQUATIONS = 200_000
+
+# Watched functions within the trace of another one, and calls of each that are looked at. Beyond, they are not told.
+INNER_FUNCTIONS = 64
+INNER_CALLS = 64
+# Of a program's inner functions and constants, those told with a miss.
+INNER_TOLD = 5
+CONSTANTS_TOLD = 5
+
+# Bytes of constants in a program, and variants of a function within one, from which on they are told with advice.
+CONSTANT_BYTES_TOLD = 1024 * 1024
+VARIANTS_TOLD = 3
+
+# Leaves and containers of a key that is told in full, where a miss has no known reason.
+FULL_LEAVES = 200
+
 # Lengths of texts in events.
 REPR_CHARACTERS = 80
 ABSTRACT_CHARACTERS = 2_000

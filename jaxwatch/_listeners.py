@@ -1,12 +1,16 @@
 """jax.monitoring → the active call of this thread. One set of listeners for the process."""
 
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from jaxwatch import _compat, _misses
-from jaxwatch._frames import THREAD, Active, OpenPhase, Phase, under_way
+from jaxwatch._content import content_of
+from jaxwatch._disk import Lookup
+from jaxwatch._frames import THREAD, Active, Frame, OpenPhase, Phase, home, under_way
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import RetraceError
 
@@ -67,18 +71,33 @@ def _start(kind: Phase, name: str) -> None:
         and name == frame.subject.event_name
         and not any(opened.frame is frame for opened in THREAD.open)  # else it is something that the body does
     )
-    phase = OpenPhase(kind, name, frame, own=own)
+    where = home()
+    phase = OpenPhase(kind, name, frame, where, own=own)
     while THREAD.open and THREAD.open[-1].home == phase.home:  # a frame holds one phase open: that one never ended
         THREAD.open.pop()
     THREAD.open.append(phase)
     if own and frame is not None and not frame.seen:
         _misses.begin(frame, kind)
+    if kind == "lower" and own and frame is not None:
+        _read_program(frame, where)
+    elif kind == "compile":
+        phase.calls_back = _compat.calls_back(where)
+
+
+def _read_program(frame: Frame, where: FrameType | None) -> None:
+    jaxpr = _compat.lowered_jaxpr(where)
+    if jaxpr is None or frame.aot:
+        return
+    content = content_of(jaxpr, constants=_compat.bakes_constants(where))
+    if frame.content is None or content.equations > frame.content.equations:
+        frame.content = content
 
 
 def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:
     """Take the end of a phase; it comes also when the phase raised."""
     phase = _PHASES.get(event)
     if phase is None:
+        _on_disk_duration(event, seconds)
         return
     started = time.perf_counter()
     try:
@@ -104,7 +123,7 @@ def _ended(kind: Phase, name: str) -> OpenPhase | None:
 
 def _end(opened: OpenPhase, seconds: float) -> Callable[[], None] | None:
     """Count a phase that ended; return what tells of it, where it has an event of its own."""
-    disk = _disk_result(opened)
+    disk = None if opened.lookup is None else opened.lookup.result
     if opened.own and opened.frame is not None:
         frame = opened.frame
         frame.seconds[_INDEX[opened.kind]] += max(0.0, seconds - opened.elsewhere)
@@ -116,6 +135,7 @@ def _end(opened: OpenPhase, seconds: float) -> Callable[[], None] | None:
             frame.compiles += 1
             if disk is not None:
                 frame.disk.append(disk)
+                frame.entry = opened.lookup.entry(seconds)
         if frame.aot_end == opened.kind:
             frame.aot_end = None
             return partial(_misses.ahead_of_time, frame)
@@ -128,17 +148,35 @@ def _end(opened: OpenPhase, seconds: float) -> Callable[[], None] | None:
     return None
 
 
-def _disk_result(opened: OpenPhase) -> Any:
-    if not opened.asked_disk or not _compat.disk_cache_on():
-        return None
-    return "hit" if opened.found_on_disk else "miss"
-
-
 def _on_event(event: str, **_kwargs: Any) -> None:
     """Take a look-up in the persistent cache; it belongs to the compile that is open."""
-    if not THREAD.open or THREAD.open[-1].kind != "compile":
+    opened = THREAD.open[-1] if THREAD.open else None
+    if opened is None or opened.kind != "compile":
         return
+    try:
+        _look_up(opened, event)
+    except Exception:  # noqa: BLE001 -- as above
+        REGISTRY.count_dropped("event")
+
+
+def _look_up(opened: OpenPhase, event: str) -> None:
     if event == _compat.DISK_REQUEST_EVENT:
-        THREAD.open[-1].asked_disk = True
+        key = _compat.disk_key(sys._getframe(2)) if _compat.disk_cache_on() else None  # noqa: SLF001 -- as in `_frames`
+        opened.lookup = Lookup(key, calls_back=opened.calls_back)
+    elif opened.lookup is None:
+        return
     elif event == _compat.DISK_HIT_EVENT:
-        THREAD.open[-1].found_on_disk = True
+        opened.lookup.found = True
+    elif event == _compat.DISK_WRITE_EVENT:
+        opened.lookup.written = True
+
+
+def _on_disk_duration(event: str, seconds: float) -> None:
+    """Take what a hit in the persistent cache cost and saved."""
+    lookup = THREAD.open[-1].lookup if THREAD.open else None
+    if lookup is None:
+        return
+    if event == _compat.DISK_READ_EVENT:
+        lookup.read_seconds = seconds
+    elif event == _compat.DISK_SAVED_EVENT:
+        lookup.saved_seconds = seconds

@@ -6,14 +6,14 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from jaxwatch import _advisor, _guards, _limits, _options
+from jaxwatch import _advisor, _compat, _guards, _inner, _limits, _options
 from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, Phase
 from jaxwatch._history import HISTORY, Explanation, Remembered
 from jaxwatch._hub import HUB
-from jaxwatch._keys import Key
+from jaxwatch._keys import Key, in_full
 from jaxwatch._origin import origin
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._signature import key_of
@@ -106,7 +106,9 @@ def finish(frame: Frame) -> None:
     inlined = layer == "trace" and (_around(frame) or (frame.key is not None and frame.key.transform))
     # a trace that nothing follows ran no body: JAX found that of an equal function, a bound method jitted anew say
     miss = None
-    if not inlined and (frame.compiles or frame.lowerings):
+    if inlined:
+        _inner.note(frame)
+    elif frame.compiles or frame.lowerings:
         try:
             miss = _miss(frame, layer)
         except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
@@ -133,13 +135,17 @@ def _around(frame: Frame) -> bool:
 def _credit(seconds: float) -> None:
     """Take what has an event of its own out of the trace around it."""
     if THREAD.open:
-        THREAD.open[-1].elsewhere += seconds
+        opened = THREAD.open[-1]
+        opened.elsewhere += seconds
+        if opened.own and opened.frame is not None:
+            opened.frame.within += 1
+            opened.frame.within_seconds += seconds
 
 
 def _explanation(frame: Frame, *, traced: bool) -> Explanation:
     plan = frame.subject.plan
     again = _missed_before(frame.subject)
-    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again)
+    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again, caches=_compat.caches())
 
 
 def _missed_before(subject: Subject) -> bool:
@@ -163,9 +169,10 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         explanation = _explanation(frame, traced=frame.traces > 0)
         number = next(IDS.numbers)
         if frame.key is not None:
-            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call))
+            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=_compat.caches())
     changes = explanation.changes
     earlier = explanation.compared_with
+    program = _inner.program(frame.content, frame.inner)
     miss = CacheMiss(
         id=number,
         origin=origin(),
@@ -185,10 +192,23 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         fingerprint=None,
         signature=key.signature,
         abstract=key.abstract,
-        advice=_advice(frame, changes),
+        advice=_advice(frame, changes) + _advisor.advise_on_program(subject.name, program),
+        program=program,
+        disk=frame.entry,
+        compiled_within=frame.within,
+        compiled_within_seconds=frame.within_seconds,
+        keys=_both_keys(explanation, frame.key),
     )
     REGISTRY.count_miss(subject, miss, time.time())
     return miss
+
+
+def _both_keys(explanation: Explanation, key: Key | None) -> tuple[dict[str, Any], ...]:
+    """Return the nearest earlier key and this one where the reason is unknown, for a report of it."""
+    if "unknown" not in explanation.reasons:
+        return ()
+    earlier = explanation.compared_with
+    return tuple(in_full(each) for each in (None if earlier is None else earlier.key, key) if each is not None)
 
 
 def _disk(results: list[str]) -> DiskResult | None:
@@ -226,8 +246,8 @@ def _violated(subject: Subject, entry: _guards.Broken, miss: CacheMiss | None) -
     )
 
 
-def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...]) -> None:
-    """Tell, once for a function, that its calls do not stay on JAX's fast path."""
+def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...], seconds_per_call: float) -> None:
+    """Tell, once for a function, that its calls do not stay on JAX's fast path, and what such a call takes."""
     subject = frame.subject
     miss = CacheMiss(
         id=next(IDS.numbers),
@@ -249,6 +269,7 @@ def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...
         signature=key.signature,
         abstract=key.abstract,
         advice=advice,
+        seconds_per_call=seconds_per_call,
     )
     REGISTRY.count_miss(subject, miss, time.time())
     HUB.publish(miss)

@@ -128,7 +128,8 @@ class Subject:
         self.watch = watch
         self.plan = plan  # a _plan.Plan; the registry only keeps it
         self.counters = Counters(cell)
-        self.departures: dict[Any, int] | None = {}  # from the fast path, by key; None: told, or not looked at any more
+        # durations of calls that left the fast path, in nanoseconds, by key; None: told, or not looked at any more
+        self.departures: dict[Any, list[int]] | None = {}
         self.failed: set[str] = set()  # signatures of which a call raised while it was traced; bounded
         self.jitted: Callable[[], Any] = _nothing  # the jitted function, while it lives
         self.called_before = False  # it was watched: its first miss may be no first call

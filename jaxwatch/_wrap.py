@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from typing import Any
 
-from jaxwatch import _compat, _listeners, _misses
+from jaxwatch import _compat, _inner, _listeners, _misses
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY, Subject
@@ -89,7 +89,9 @@ class Watched:
         thread.top = up
         if frame.seen:
             _misses.finish(frame)
-        elif not thread.open or not under_way():  # inside an outer trace it is no dispatch
+        elif thread.open and under_way():  # inside an outer trace it is no dispatch
+            _inner.note(frame)
+        else:
             cell.add(nanoseconds)
             if nanoseconds > _SLOW_NANOSECONDS:
                 _listeners.ensure()

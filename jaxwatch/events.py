@@ -119,6 +119,38 @@ class PhaseSeconds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """A jitted function that the program calls; those of JAX's own library are left out."""
+
+    function: str
+    definition: str  # file:line
+    calls: int  # places in the program
+    variants: int  # different programs of it among them: each was traced, is lowered and compiled for itself
+    changes: tuple[Change, ...] = ()  # what moved between them, where the function is watched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What was lowered; of several programs of one call, the largest."""
+
+    equations: int
+    constant_bytes: int  # of arrays that are part of the program: closed over, global, or made while it was traced
+    constants: tuple[str, ...] = ()  # the largest, as ``float32[300,300]``
+    inner: tuple[Inner, ...] = ()  # those with the most variants
+    partial: bool = False  # there is more than was looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskEntry:
+    """What became of the look-up in JAX's persistent cache; of several of one call, the last."""
+
+    key: str | None
+    read_seconds: float | None = None  # of a hit
+    saved_seconds: float | None = None  # of a hit, as JAX tells it: compiling then, less reading now
+    not_stored: str | None = None  # why JAX did not store what was compiled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CacheMiss(Event):
     """A call of a watched function that did not run straight from the cache.
 
@@ -145,6 +177,14 @@ class CacheMiss(Event):
     signature: str  # "s" + hex digest of the key, stable from run to run
     abstract: str  # the key, readable
     advice: tuple[Advice, ...]
+    program: Program | None = None
+    disk: DiskEntry | None = None
+    compiled_within: int = 0  # compiles that happened while the function was traced; each has an event of its own
+    compiled_within_seconds: float = 0.0  # not part of `seconds`
+    seconds_per_call: float | None = (
+        None  # of layer `dispatch`: median of the calls that were seen to leave the fast path
+    )
+    keys: tuple[dict[str, Any], ...] = ()  # of reason `unknown`: the nearest earlier key and this one, in full
 
     @property
     def is_recompile(self) -> bool:

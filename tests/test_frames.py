@@ -9,7 +9,7 @@ from jaxwatch._frames import THREAD, Frame, OpenPhase
 
 def test_each_thread_has_its_own_calls_and_phases() -> None:
     seen = []
-    THREAD.open.append(OpenPhase("trace", "f", None, own=False))
+    THREAD.open.append(OpenPhase("trace", "f", None, None, own=False))
     THREAD.pending["f"] = 1.0
     thread = threading.Thread(target=lambda: seen.append((THREAD.top, list(THREAD.open), dict(THREAD.pending))))
     thread.start()

@@ -1,0 +1,94 @@
+"""What a program is made of, read off the jaxpr that JAX is about to lower: equations, constants, jits within.
+
+Duck-typed: the classes of a jaxpr have moved from version to version. Nothing of it is kept, no constant either.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from jaxwatch import _compat, _limits
+
+_JITS = ("jit", "pjit")  # the primitive's name since 0.7, and before
+
+
+class Called(NamedTuple):
+    """A jitted function that a program calls; jits of JAX's own library are left out."""
+
+    name: str
+    definition: str  # file:line, as JAX has it, or ""
+    calls: int
+    variants: int  # different programs that it is in there, each traced for itself
+
+
+class Constant(NamedTuple):
+    """An array that the program holds."""
+
+    text: str  # ``float32[300,300]``
+    size: int  # bytes
+
+
+class Content(NamedTuple):
+    """What one program is made of."""
+
+    equations: int  # of each jaxpr within once, however often it is called
+    constants: tuple[Constant, ...]  # largest first
+    called: tuple[Called, ...]
+    partial: bool  # there is more than was looked at
+
+
+def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
+    """Return what a jaxpr, closed or not, is made of; at most ``PROGRAM_EQUATIONS`` equations are looked at.
+
+    Args:
+        jaxpr: As JAX lowers it.
+        constants: Whether its constants become part of what is compiled.
+    """
+    seen: dict[int, Any] = {}
+    held: dict[int, Constant] = {}
+    calls: dict[tuple[str, str], list[int]] = {}
+    equations, todo = 0, [jaxpr]
+    while todo and equations < _limits.PROGRAM_EQUATIONS:
+        current = todo.pop()
+        if id(current) in seen:
+            continue
+        seen[id(current)] = current
+        if constants:
+            held.update((id(value), _constant(value)) for value in getattr(current, "consts", ()))
+        for equation in current.eqns:
+            equations += 1
+            if equation.params:
+                todo += _below(equation.params)
+            if equation.primitive.name in _JITS:
+                calls.setdefault(_called(equation), []).append(id(equation.params["jaxpr"]))
+    return Content(
+        equations,
+        tuple(sorted((each for each in held.values() if each.size), key=lambda each: -each.size)),
+        tuple(
+            Called(name, definition, len(found), len(set(found)))
+            for (name, definition), found in calls.items()
+            if not definition.startswith(_compat.jax_folder())
+        ),
+        bool(todo),
+    )
+
+
+def _below(params: Any) -> Iterator[Any]:
+    for value in params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if hasattr(each, "eqns"):
+                yield each
+
+
+def _called(equation: Any) -> tuple[str, str]:
+    """Return name and definition of what a jit's equation calls."""
+    inner = equation.params["jaxpr"]
+    info = getattr(getattr(inner, "jaxpr", inner), "debug_info", None)
+    source = str(getattr(info, "func_src_info", None) or "")
+    return str(equation.params.get("name", "")), source.partition(" at ")[2]
+
+
+def _constant(value: Any) -> Constant:
+    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
+    size = math.prod(shape) * getattr(dtype, "itemsize", 0)
+    return Constant(f"{dtype}[{','.join(map(str, shape))}]", size)

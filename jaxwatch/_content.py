@@ -75,9 +75,22 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
 
 def _below(params: Any) -> Iterator[Any]:
     for value in params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            if hasattr(each, "eqns"):
-                yield each
+        if _is_jaxpr(type(value)):
+            yield value
+        elif type(value) is tuple:  # a cond's branches
+            yield from (each for each in value if _is_jaxpr(type(each)))
+
+
+_JAXPRS: dict[type, bool] = {}  # some dozens of types; to ask each value for the attribute is ten times the price
+
+
+def _is_jaxpr(kind: type) -> bool:
+    found = _JAXPRS.get(kind)
+    if found is None:
+        found = hasattr(kind, "eqns")
+        if len(_JAXPRS) < 256:  # noqa: PLR2004 -- a bound, for programs with types of their own without end
+            _JAXPRS[kind] = found
+    return found
 
 
 def _called(equation: Any) -> tuple[str, str]:

@@ -48,8 +48,9 @@ def _note(frame: Frame, departures: dict[Any, list[int]], nanoseconds: int) -> N
     seen.append(nanoseconds)
     if len(seen) == _TOLD_AT:
         subject.departures = None
-        change, advice = _cause(frame, key)
-        _misses.never_fast(frame, key, change, advice, sorted(seen)[_TOLD_AT // 2] / 1e9)
+        seconds = sorted(seen)[_TOLD_AT // 2] / 1e9
+        change, advice = _cause(frame, key, f"such a call takes {seconds * 1e6:,.0f} µs.")
+        _misses.never_fast(frame, key, change, advice, seconds)
     elif len(departures) >= _KEYS:
         subject.departures = None
 
@@ -59,18 +60,18 @@ def _leaf_types(args: Any, kwargs: Any) -> tuple[str, ...]:
     return tuple(type(leaf).__name__ for leaf in tree_leaves((args, kwargs)))
 
 
-def _cause(frame: Frame, key: Key) -> tuple[Change, tuple[Advice, ...]]:
+def _cause(frame: Frame, key: Key, price: str) -> tuple[Change, tuple[Advice, ...]]:
     name = frame.subject.name
     effects = ""
     if key.signature in frame.subject.counters.by_signature:  # else a callback has changed an argument meanwhile
         effects = _effects_of(frame.subject.jitted(), frame.args, frame.kwargs)
     if effects:
         note = f"its program has effects ({effects}): each call goes through Python"
-        text = f"Take the callback or print out of {name}, or keep it to a debugging build of the function."
+        text = f"Take the callback or print out of {name}, or keep it to a debugging build of the function: {price}"
         return Change(reason="fast_path", note=note), (Advice(code="remove_callback", text=text),)
     if key.signature in frame.subject.failed:
         note = "an earlier call raised while it was traced: JAX keeps such a key off the fast path"
-        text = f"Call {name}.clear_cache() once, after the call that failed."
+        text = f"Call {name}.clear_cache() once, after the call that failed: {price}"
         return Change(reason="fast_path", note=note), (Advice(code="clear_cache", text=text),)
     return Change(reason="fast_path", note="each call of this key goes through Python; why cannot be shown"), ()
 

@@ -100,6 +100,15 @@ class SeenChange:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenDisk:
+    """What became of a look-up in JAX's persistent cache, as the log tells it."""
+
+    key: str | None
+    saved_seconds: float
+    not_stored: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SeenMiss:
     """A ``cache_miss``, as far as a report needs it."""
 
@@ -116,6 +125,7 @@ class SeenMiss:
     from_disk: bool
     signature: str
     advice: tuple[tuple[str, str], ...]  # code and text
+    disk: SeenDisk | None
 
     @property
     def is_recompile(self) -> bool:
@@ -145,7 +155,18 @@ def miss(record: Record) -> SeenMiss:
         from_disk=record.get("persistent_cache") == "hit",
         signature=text(record, "signature"),
         advice=tuple((text(item, "code"), text(item, "text")) for item in _mappings(record, "advice")),
+        disk=_disk(record.get("disk")),
     )
+
+
+def _disk(value: Any) -> SeenDisk | None:
+    if not isinstance(value, Mapping):
+        return None  # the cache was off, or the log is of an earlier version
+    saved = value.get("saved_seconds")
+    # it may be below 0: where reading took longer than compiling had
+    if isinstance(saved, bool) or not isinstance(saved, int | float) or not abs(saved) < _MOST_SECONDS:
+        saved = 0.0
+    return SeenDisk(text_or_none(value, "key"), float(saved), text_or_none(value, "not_stored"))
 
 
 def _change(item: Record) -> SeenChange:

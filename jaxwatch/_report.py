@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from jaxwatch import _records
 from jaxwatch._eager import EagerCompiles
@@ -12,6 +12,7 @@ from jaxwatch._findings import OTHER, Findings, in_order
 from jaxwatch._processes import Figures, Process, Processes
 from jaxwatch._records import MalformedError, Record
 from jaxwatch._report_data import FunctionRow, Note, Report, merged, merged_notes, merged_rows
+from jaxwatch._stored import Stored
 
 __all__ = ["FunctionRow", "Note", "Report", "ReportBuilder", "merged"]
 
@@ -27,6 +28,7 @@ class ReportBuilder:
         self._processes = Processes()
         self._findings = Findings()
         self._eager = EagerCompiles()
+        self._stored = Stored()
         self._notes: dict[tuple[str, str, str, str], tuple[int, float]] = {}
         self._notes_folded = 0
         self._again_seconds = 0.0
@@ -75,10 +77,8 @@ class ReportBuilder:
             eager_count=self._eager.count,
             eager_seconds=self._eager.seconds,
             findings=in_order([*self._findings.build(), *self._eager.findings(wall_seconds)]),
-            notes=merged_notes(
-                Note(kind=kind, function=function, place=place, what=what, count=count, seconds=seconds)
-                for (kind, function, place, what), (count, seconds) in self._notes.items()
-            ),
+            notes=merged_notes(self._all_notes()),
+            disk=self._stored.rows(),
             folded=tuple((what, count) for what, count in folded.items() if count),
             faults=self.faults,
             folder=folder,
@@ -91,10 +91,14 @@ class ReportBuilder:
         process = self._processes.find(record)
         compared_call = process.call_of(miss.compared_with)
         self._processes.count(process, miss)
+        self._stored.add(miss, process.number)
         if miss.is_recompile:
             self._again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":
             self._findings.add(miss, process.number, compared_call)
+        else:  # what to change in the program that it compiled, the first time
+            for _, text in miss.advice:
+                self._note("advice", miss.function, miss.definition, text, miss.seconds)
 
     def _add_eager(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
@@ -139,6 +143,12 @@ class ReportBuilder:
         dispatch = _records.dispatch(record)
         figures = self._processes.figures(self._processes.find(record), function, definition)
         figures.stats, figures.dispatch = stats, dispatch
+
+    def _all_notes(self) -> Iterator[Note]:
+        for (kind, function, place, what), (count, seconds) in self._notes.items():
+            yield Note(kind=kind, function=function, place=place, what=what, count=count, seconds=seconds)
+        for function, definition, number in self._stored.moved():
+            yield Note(kind="moved", function=function, place=definition, what="", count=number, seconds=0.0)
 
     def _note(self, kind: str, function: str, place: str, what: str, seconds: float) -> None:
         key = kind, function, place, what

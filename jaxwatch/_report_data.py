@@ -7,6 +7,8 @@ from typing import ClassVar, TypeVar
 from jaxwatch._findings import Cause, Finding, in_order
 from jaxwatch._findings import merged as merged_findings
 from jaxwatch._histogram import quantile
+from jaxwatch._stored import Row
+from jaxwatch._stored import in_order as rows_in_order
 
 T = TypeVar("T")
 
@@ -48,14 +50,15 @@ class FunctionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that happened and is no finding: a trace that raised, a guard that was broken.
+    """Something that happened and is no finding: a trace that raised, a guard that was broken; or what to change.
 
     Attributes:
-        kind: ``trace_error`` or ``violation``.
+        kind: ``trace_error``, ``violation``, ``advice`` on a program that was compiled for the first time, or ``moved``
+            of an entry in the persistent cache.
         function: Where.
-        place: ``file:line`` of the call; empty for a violation.
-        what: The exception's type; or the action, and the limit if there was one.
-        count: How often.
+        place: ``file:line`` of the call, or of the function; empty for a violation.
+        what: The exception's type; the action, and the limit if there was one; the advice.
+        count: How often; of ``moved``, how many keys.
         seconds: What it cost.
     """
 
@@ -85,6 +88,7 @@ class Report:
         eager_seconds: What they cost.
         findings: Dearest first; those off the fast path, which compiled nothing, last.
         notes: Failed traces and broken guards, most first.
+        disk: What JAX's persistent cache did: ``(what, programs, seconds)``, seconds saved where it was read.
         folded: ``(what, how many)`` that were counted as "other" at a bound.
         faults: Records whose fields were missing or not of their kind.
         folder: Paths are to be told relative to it; empty: as they are.
@@ -103,6 +107,7 @@ class Report:
     eager_seconds: float
     findings: tuple[Finding, ...]
     notes: tuple[Note, ...]
+    disk: tuple[Row, ...]
     folded: tuple[tuple[str, int], ...]
     faults: int
     folder: str = field(default="", compare=False)
@@ -189,6 +194,7 @@ def merged(reports: Iterable[Report]) -> Report:
         eager_seconds=sum(report.eager_seconds for report in every),
         findings=in_order(findings.values()),
         notes=merged_notes(note for report in every for note in report.notes),
+        disk=rows_in_order(row for report in every for row in report.disk),
         folded=summed(pair for report in every for pair in report.folded),
         faults=sum(report.faults for report in every),
         folder=next((report.folder for report in every if report.folder), ""),

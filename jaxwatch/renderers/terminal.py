@@ -220,7 +220,8 @@ def _notes(report: Report, page: _Page) -> Iterator[Line]:
     if shown:
         yield []
     for note in shown:
-        yield from ([Span(text, "red")] for text in wrapped(_note(note, page.folder), page.columns))
+        style = "cyan" if note.kind == "advice" else "red"
+        yield from ([Span(text, style)] for text in wrapped(_note(note, page.folder), page.columns))
     if hidden := len(report.notes) - len(shown):
         yield [Span(f"and {hidden:,} more such lines", "dim")]
 
@@ -229,11 +230,21 @@ def _note(note: Note, folder: str) -> str:
     times = f"{note.count:,} ×"  # noqa: RUF001
     if note.kind == "violation":
         return f"guard broken: {clean(note.function)} ({clean(note.what)}), {times}"
+    if note.kind == "advice":
+        at, seconds = phrases.place(note.place, folder), phrases.duration(note.seconds)
+        return f"→ {clean(note.what)} ({clean(note.function)} at {at}, {times}, {seconds})"
+    if note.kind == "moved":
+        at = phrases.place(note.place, folder)
+        told = f"{clean(note.function)} at {at} has {note.count:,} keys in the cache on disk for the same arguments"
+        return f"{told}: its program, a version or an option of the compiler differs between the processes"
     where = f"{clean(note.function)} at {phrases.place(note.place, folder)}"
     return f"raised while traced: {where}, {clean(note.what)}, {times}, {phrases.duration(note.seconds)}"
 
 
 def _foot(report: Report) -> Iterator[str]:
+    for what, count, seconds in report.disk:
+        price = f", {phrases.duration(seconds)} {'saved' if what == 'read' else 'of compiling'}" if seconds > 0 else ""
+        yield f"Cache on disk: {phrases.counted(count, 'program')} {what}{price}."
     if report.unlogged:
         yield f"{report.unlogged:,} more missed and were counted, but their events are not there: no cause can be told."
     for what, count in report.folded:

@@ -6,13 +6,14 @@ The way of a call through the files::
     _native/core.c  the hot path: counts and times each call (_hook.py: its other half); _wrap.py: its twin in Python
     _listeners.py   jax.monitoring → the active call of the thread (_frames.py), or work ahead of time (_ahead.py)
     _misses.py      the slow path on one page: key → explanation → event → hub
-    _departures.py  calls that leave JAX's fast path without a trace
+    _departures.py  calls that leave JAX's fast path without a trace; _inner.py calls inlined in another one's trace
+    _content.py     what a program is made of, read while it is lowered; _disk.py what the persistent cache did
     _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
     _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
     _guards.py      no_retraces, limits, and the error that says why
     _hub.py         events → exporters/ (log, structlog); _registry.py counters → metrics.py, stats
     _session.py     the log and console of this process; configure
-    _report.py      events → report → renderers/
+    _report.py      events → report → renderers/ (_findings.py, _stored.py); _unknown.py a bug report
     _install.py (_earlier.py) _runner.py _cli.py _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.

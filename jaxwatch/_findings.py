@@ -61,6 +61,7 @@ class Finding:
         values: What differed, by path, in the order in which the events name them.
         count: Misses, or eager compiles.
         seconds: What they cost, all phases.
+        before_xla: The part of ``seconds`` that went into tracing and into lowering.
         from_disk: How many of them JAX's persistent cache served.
         calls: Distinct numbers of the calls, sorted.
         calls_left_out: Further misses, whose numbers were not kept.
@@ -83,6 +84,7 @@ class Finding:
     sites_left_out: int
     processes: int
     advice: tuple[str, str] | None
+    before_xla: tuple[float, float] = (0.0, 0.0)
 
 
 class Findings:
@@ -163,6 +165,7 @@ class _Group:
         self.cause = cause
         self.count = self.from_disk = self.calls_left_out = self.sites_left_out = 0
         self.seconds = 0.0
+        self.before_xla = (0.0, 0.0)
         self.values: dict[str | None, _Differences] = {}
         self.calls: set[int] = set()
         self.compared: set[int] = set()
@@ -174,6 +177,7 @@ class _Group:
         """Add a miss; return how many new pairs of values are kept now."""
         self.count += 1
         self.seconds += miss.seconds
+        self.before_xla = _added(self.before_xla, miss.before_xla)
         self.from_disk += miss.from_disk
         if len(self.processes) < PROCESSES_KEPT:
             self.processes.add(process)
@@ -209,7 +213,12 @@ class _Group:
             sites_left_out=self.sites_left_out,
             processes=len(self.processes),
             advice=self.advice,
+            before_xla=self.before_xla,
         )
+
+
+def _added(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    return first[0] + second[0], first[1] + second[1]
 
 
 def most_first(places: Iterable[Place]) -> tuple[Place, ...]:
@@ -237,6 +246,7 @@ def merged(first: Finding, second: Finding) -> Finding:
         sites_left_out=first.sites_left_out + second.sites_left_out + sum(count for _, count in places[SITES_KEPT:]),
         processes=first.processes + second.processes,
         advice=second.advice or first.advice,
+        before_xla=_added(first.before_xla, second.before_xla),
     )
 
 

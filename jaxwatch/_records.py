@@ -122,6 +122,7 @@ class SeenMiss:
     changes: tuple[SeenChange, ...]
     compared_with: int | None
     seconds: float
+    before_xla: tuple[float, float]  # the part of them that went into tracing and lowering
     from_disk: bool
     signature: str
     advice: tuple[tuple[str, str], ...]  # code and text
@@ -152,6 +153,7 @@ def miss(record: Record) -> SeenMiss:
         changes=tuple(_change(item) for item in _mappings(record, "changes")),
         compared_with=whole_or_none(record, "compared_with"),
         seconds=seconds(phases, "total"),
+        before_xla=(seconds(phases, "trace"), seconds(phases, "lower")),
         from_disk=record.get("persistent_cache") == "hit",
         signature=text(record, "signature"),
         advice=tuple((text(item, "code"), text(item, "text")) for item in _mappings(record, "advice")),

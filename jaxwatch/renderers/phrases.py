@@ -108,6 +108,9 @@ def evidence(finding: Finding, title: str, folder: str) -> str:
         parts.append("nothing was compiled" if kind == "dispatch" else _compared(finding))
     if finding.processes > 1:
         parts.append(f"in {finding.processes:,} processes")
+    for seconds, phase in zip(finding.before_xla, ("tracing", "lowering"), strict=True):
+        if seconds > finding.seconds / 2:
+            parts.append(f"{share(seconds, finding.seconds)} of the time went into {phase}, before XLA")
     if finding.from_disk:
         parts.append(f"{finding.from_disk:,} of them read from the cache on disk")
     notes = [clean(one.note) for one in finding.values if one.note and one.reasons[0] not in _SAID_BY_TITLE]

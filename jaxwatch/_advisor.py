@@ -177,7 +177,16 @@ def _metadata(
 
 def _static(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     names = _paths(changes)
-    if any(change.note and ("__eq__" in change.note or "identity" in change.note) for change in changes):
+    notes = [change.note or "" for change in changes]
+    if any("made anew" in note or "functions are" in note for note in notes):
+        return (
+            "make_hashable",
+            f"Pass the same function object as {names} each time: one that is made anew compiles anew.",
+        )
+    if any("equal-looking" in note for note in notes):
+        text = f"Have __eq__ and __hash__ of {names} go by what it holds, or pass the same object each time."
+        return "make_hashable", text
+    if any("__eq__" in note or "identity" in note for note in notes):
         text = f"Give the class of {names} __eq__ and __hash__ by value, or pass the same object each time."
         return "make_hashable", text
     text = f"Each value of {names} compiles anew: pass it as an array argument, if the body can do with one."

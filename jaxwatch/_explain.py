@@ -270,10 +270,23 @@ def _differ(before: str | None, after: str | None) -> bool:
 def _statics(path: str, before: Static, after: Static) -> Iterator[Difference]:
     if before.token == after.token:
         return
-    note = _same_text(before, after)
+    note = _of_functions(before, after) or _same_text(before, after)
     if note is None and before.by_identity and after.by_identity:
         note = "compared by identity: another object is another key, whatever it holds"
     yield Difference("static", path, before.text, after.text, note)
+
+
+_FUNCTIONS = ("<PjitFunction ", "<function ", "<bound method ", "partial(")
+
+
+def _of_functions(before: Static, after: Static) -> str | None:
+    """Return a note for functions, which people do not think of as values."""
+    if not (before.by_identity and after.by_identity and after.text.startswith(_FUNCTIONS)):
+        return None
+    if before.text != after.text:
+        return "functions are compared by identity"
+    jitted = "jitted " if after.text.startswith("<PjitFunction ") else ""
+    return f"a {jitted}function that is made anew never compares equal"
 
 
 def _same_text(before: Static, after: Static) -> str | None:

@@ -1,10 +1,11 @@
-"""The user's frame: where a call comes from, seen through JAX and jaxwatch."""
+"""The user's frame: where a call comes from, seen through JAX, jaxwatch, and libraries that call it for the user."""
 
 import os
 import sys
+import sysconfig
 from functools import lru_cache
 from types import FrameType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jaxlib
 
@@ -22,21 +23,35 @@ class Site(NamedTuple):
 
     text: str  # file:line
     ahead_of_time: bool  # reached through ``Lowered.compile`` and its like
+    via: str | None = None  # file:line of the library's frame that made the call, where that is not the user's own
 
 
 def user_site(depth: int = 1) -> Site:
-    """Return the innermost frame outside jax and jaxwatch, looking from ``depth`` frames up."""
+    """Return the innermost frame of the user's own code, looking from ``depth`` frames up.
+
+    Where all of the stack is in installed packages: the innermost one outside jax and jaxwatch.
+    """
+    ahead, via = False, None
     frame: FrameType | None = sys._getframe(depth)  # noqa: SLF001 -- inspect.stack reads source files, 1000 times slower
-    ahead = False
     while frame is not None:
         code = frame.f_code
-        if not _is_skipped(code.co_filename):
-            return Site(f"{code.co_filename}:{frame.f_lineno}", ahead)
-        ahead = ahead or (code.co_name in _AHEAD and code.co_filename == _STAGES)
+        whose = _whose(code.co_filename)
+        if whose == "user":
+            return Site(f"{code.co_filename}:{frame.f_lineno}", ahead, via)
+        if whose == "library":
+            via = via or f"{code.co_filename}:{frame.f_lineno}"
+        ahead = ahead or (via is None and (code.co_name in _AHEAD and code.co_filename == _STAGES))
         frame = frame.f_back
-    return Site("<unknown>", ahead)
+    return Site(via or "<unknown>", ahead)
+
+
+_STANDARD = os.path.join(sysconfig.get_path("stdlib"), "")
+_PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
 
 @lru_cache(maxsize=1024)
-def _is_skipped(file: str) -> bool:
-    return file.startswith(_SKIPPED)
+def _whose(file: str) -> Literal["user", "library", "skipped"]:
+    if file.startswith(_SKIPPED):
+        return "skipped"
+    installed = file.startswith(_STANDARD) or any(folder in file for folder in _PACKAGES)
+    return "library" if installed else "user"

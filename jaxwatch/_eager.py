@@ -21,8 +21,9 @@ _REST_ADVICE = ("jit_the_block", "Jit the block: it is then compiled as one prog
 class _Place:
     """One function at one place."""
 
-    def __init__(self, site: str) -> None:
-        self.in_library = any(folder in site for folder in _LIBRARIES)
+    def __init__(self, site: str, via: str | None) -> None:
+        self.via = via
+        self.in_library = any(folder in (via or site) for folder in _LIBRARIES)
         self.count = self.from_disk = 0
         self.seconds = self.first_seconds = 0.0
         self.by_process: dict[int, int] = {}
@@ -40,8 +41,10 @@ class EagerCompiles:
         self.count = self.from_disk = self.folded = 0
         self.seconds = 0.0
 
-    def add(self, function: str, site: str, seconds: float, process: int, *, from_disk: bool) -> None:
-        """Add a compile of ``function`` at ``site``."""
+    def add(  # noqa: PLR0913 -- what the event holds
+        self, function: str, site: str, seconds: float, process: int, *, from_disk: bool, via: str | None = None
+    ) -> None:
+        """Add a compile of ``function`` at ``site``, where the library's line ``via`` made it."""
         self.count += 1
         self.seconds += seconds
         self.from_disk += from_disk
@@ -49,7 +52,7 @@ class EagerCompiles:
         if key not in self._places and len(self._places) >= EAGER_PLACES:
             key = OTHER, OTHER
             self.folded += 1
-        place = self._places.setdefault(key, _Place(site))
+        place = self._places.setdefault(key, _Place(site, via))
         place.count += 1
         place.seconds += seconds
         place.from_disk += from_disk
@@ -96,6 +99,7 @@ def _finding(site: str, places: dict[str, _Place]) -> Finding:
         sites_left_out=0,
         processes=len({process for place in places.values() for process in place.by_process}),
         advice=_ADVICE,
+        via=next((place.via for place in places.values() if place.via), None),
     )
 
 

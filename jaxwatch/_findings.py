@@ -70,6 +70,7 @@ class Finding:
         sites_left_out: Further misses, whose sites were not kept.
         processes: In how many processes it was seen.
         advice: ``(code, text)`` of the last event; None where there is none.
+        via: ``file:line`` of a library's frame that made a call for the user; None where the calls are the user's own.
     """
 
     cause: Cause
@@ -85,6 +86,7 @@ class Finding:
     processes: int
     advice: tuple[str, str] | None
     before_xla: tuple[float, float] = (0.0, 0.0)
+    via: str | None = None
 
 
 class Findings:
@@ -172,6 +174,7 @@ class _Group:
         self.sites: dict[str, int] = {}
         self.processes: set[int] = set()
         self.advice: tuple[str, str] | None = None
+        self.via: str | None = None
 
     def add(self, miss: SeenMiss, process: int, compared_call: int | None, room: int) -> int:
         """Add a miss; return how many new pairs of values are kept now."""
@@ -181,6 +184,7 @@ class _Group:
         self.from_disk += miss.from_disk
         if len(self.processes) < PROCESSES_KEPT:
             self.processes.add(process)
+        self.via = self.via or miss.via
         self.advice = miss.advice[0] if miss.advice else self.advice
         if miss.call in self.calls or len(self.calls) < CALLS_KEPT:
             self.calls.add(miss.call)
@@ -214,6 +218,7 @@ class _Group:
             processes=len(self.processes),
             advice=self.advice,
             before_xla=self.before_xla,
+            via=self.via,
         )
 
 
@@ -247,6 +252,7 @@ def merged(first: Finding, second: Finding) -> Finding:
         processes=first.processes + second.processes,
         advice=second.advice or first.advice,
         before_xla=_added(first.before_xla, second.before_xla),
+        via=first.via or second.via,
     )
 
 

@@ -173,12 +173,14 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
     changes = explanation.changes
     earlier = explanation.compared_with
     program = _inner.program(frame.content, frame.inner)
+    site = user_site(3)
     miss = CacheMiss(
         id=number,
         origin=origin(),
         function=subject.name,
         definition=subject.definition,
-        site=user_site(3).text,
+        site=site.text,
+        via=site.via,
         call=frame.call,
         layer=layer,
         traces=frame.traces,
@@ -248,13 +250,14 @@ def _violated(subject: Subject, entry: _guards.Broken, miss: CacheMiss | None) -
 
 def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...], seconds_per_call: float) -> None:
     """Tell, once for a function, that its calls do not stay on JAX's fast path, and what such a call takes."""
-    subject = frame.subject
+    subject, site = frame.subject, user_site(4)
     miss = CacheMiss(
         id=next(IDS.numbers),
         origin=origin(),
         function=subject.name,
         definition=subject.definition,
-        site=user_site(4).text,
+        site=site.text,
+        via=site.via,
         call=frame.call,
         layer="dispatch",
         traces=0,
@@ -339,6 +342,7 @@ def outside(name: str, seconds: float, disk: Literal["hit", "miss"] | None) -> N
             origin=origin(),
             function=name,
             site=site.text,
+            via=site.via,
             seconds=seconds,
             persistent_cache=disk,
             count=REGISTRY.count_eager(site.text, seconds, disk),

@@ -116,6 +116,7 @@ class SeenMiss:
     function: str
     definition: str
     site: str
+    via: str | None
     call: int
     layer: str
     reasons: tuple[str, ...]
@@ -147,6 +148,7 @@ def miss(record: Record) -> SeenMiss:
         function=text(record, "function"),
         definition=text(record, "definition"),
         site=text(record, "site"),
+        via=text_or_none(record, "via"),
         call=whole(record, "call"),
         layer=text(record, "layer"),
         reasons=tuple(reason[:_TEXT_CHARACTERS] for reason in reasons[:_LONGEST_LIST]),

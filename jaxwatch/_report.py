@@ -103,7 +103,8 @@ class ReportBuilder:
     def _add_eager(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
         seconds, from_disk = _records.seconds(record, "seconds"), record.get("persistent_cache") == "hit"
-        self._eager.add(function, site, seconds, self._processes.find(record).number, from_disk=from_disk)
+        process, via = self._processes.find(record).number, _records.text_or_none(record, "via")
+        self._eager.add(function, site, seconds, process, from_disk=from_disk, via=via)
 
     def _add_error(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")

@@ -163,6 +163,7 @@ class CacheMiss(Event):
     function: str
     definition: str  # file:line of the innermost user function
     site: str  # file:line of the user's call
+    via: str | None = None  # file:line of the library's frame that made it for the user
     call: int  # from 1, per watched object
     layer: Layer  # the deepest one that had to work
     traces: int
@@ -200,6 +201,7 @@ class EagerCompile(Event):
     origin: Origin
     function: str
     site: str
+    via: str | None = None  # as of a miss
     seconds: float
     persistent_cache: DiskResult | None
     count: int  # how often this site has now compiled, from 1

@@ -108,6 +108,8 @@ def evidence(finding: Finding, title: str, folder: str) -> str:
         parts.append("nothing was compiled" if kind == "dispatch" else _compared(finding))
     if finding.processes > 1:
         parts.append(f"in {finding.processes:,} processes")
+    if finding.via:
+        parts.append(f"by way of {place(finding.via, folder)}")
     for seconds, phase in zip(finding.before_xla, ("tracing", "lowering"), strict=True):
         if seconds > finding.seconds / 2:
             parts.append(f"{share(seconds, finding.seconds)} of the time went into {phase}, before XLA")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jaxwatch import _limits
 from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, bare_spec
-from jaxwatch._texts import shortened
+from jaxwatch._texts import around_difference, shortened
 from jaxwatch.events import Change, Reason
 
 # Most telling first.
@@ -213,7 +213,7 @@ def _trees(path: str, before: Tree, after: Tree) -> Iterator[Difference]:
 def _nodes(path: str, before: Node, after: Node) -> Iterator[Difference]:
     if before.aux is not None and after.aux is not None and before.aux.token != after.aux.token:
         note = _same_text(before.aux, after.aux)
-        yield Difference("metadata", path, before.aux.text, after.aux.text, note)
+        yield Difference("metadata", path, *_told_apart(before.aux, after.aux), note)
     if [label for label, _ in before.children] == [label for label, _ in after.children]:
         for (label, old), (_, new) in zip(before.children, after.children, strict=True):
             if old != new:
@@ -273,7 +273,15 @@ def _statics(path: str, before: Static, after: Static) -> Iterator[Difference]:
     note = _of_functions(before, after) or _same_text(before, after)
     if note is None and before.by_identity and after.by_identity:
         note = "compared by identity: another object is another key, whatever it holds"
-    yield Difference("static", path, before.text, after.text, note)
+    yield Difference("static", path, *_told_apart(before, after), note)
+
+
+def _told_apart(before: Static, after: Static) -> tuple[str, str]:
+    """Return the two texts; of long ones that look the same when cut, what is around the place where they differ."""
+    old, new = before.whole or before.text, after.whole or after.text
+    if before.text != after.text or old == new:
+        return before.text, after.text
+    return around_difference(old, new)
 
 
 _FUNCTIONS = ("<PjitFunction ", "<function ", "<bound method ", "partial(")
@@ -291,8 +299,10 @@ def _of_functions(before: Static, after: Static) -> str | None:
 
 def _same_text(before: Static, after: Static) -> str | None:
     """Return a note for values that differ and have the same text."""
-    if before.text != after.text:
+    if before.text != after.text or before.whole != after.whole:
         return None
+    if before.digest != after.digest and not (before.redacted or after.redacted):
+        return "they differ beyond what is kept of their texts"
     if before.by_identity and after.by_identity:
         return "the class has no __eq__: another object is another key, whatever it holds"
     if before.redacted or after.redacted:

@@ -61,6 +61,7 @@ class Static(NamedTuple):
     opaque: bool = False  # tokens may be equal where the values are not
     digest: str = ""  # of all of the value, not shortened, and the same in every process
     redacted: bool = False  # the text tells the type alone
+    whole: str = ""  # the text up to STATIC_CHARACTERS, where ``text`` had to be shortened
 
     def __str__(self) -> str:
         """Return the value's text."""

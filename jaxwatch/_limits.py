@@ -43,6 +43,8 @@ FULL_LEAVES = 200
 # Lengths of texts in events.
 REPR_CHARACTERS = 80
 ABSTRACT_CHARACTERS = 2_000
+# Of a static value that is kept, to show where two long ones differ.
+STATIC_CHARACTERS = 4_000
 NAME_CHARACTERS = 200
 CHANGES_NAMED = 20
 

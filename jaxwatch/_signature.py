@@ -160,6 +160,7 @@ def _aux_of(kind: type, aux: Any, *, redact: bool) -> Static | None:
         opaque=any(part.opaque for part in parts),
         digest=" ".join(part.digest for part in parts),
         redacted=redact,
+        whole=_kept(", ".join(part.whole or part.text for part in parts[1:]), redact=redact),
     )
 
 
@@ -176,7 +177,8 @@ def static_of(value: Any, *, redact: bool, typed: bool = True) -> Static:
     text = f"<{kind.__name__}>" if redact else _texts.shortened(whole)
     if _texts.is_plain(value):
         stable = _texts.digest(f"{kind.__name__ if typed else ''}:{_texts.equal_text(value)}")
-        return Static(text, stable + _texts.nans(value), digest=stable, redacted=redact)
+        kept = _kept(whole, redact=redact)
+        return Static(text, stable + _texts.nans(value), digest=stable, redacted=redact, whole=kept)
     by_identity = _inherited(kind, "__hash__") is object.__hash__ and _inherited(kind, "__eq__") is object.__eq__
     try:
         same = serial(value) if by_identity else hash(value)
@@ -185,7 +187,14 @@ def static_of(value: Any, *, redact: bool, typed: bool = True) -> Static:
     except BaseException:  # noqa: BLE001 -- unhashable: JAX itself is about to refuse it
         same = "?"
     stable = _texts.digest(f"{kind.__module__}.{kind.__qualname__}:{whole}")
-    return Static(text, f"{serial(kind)}:{same}", by_identity, not by_identity, stable, redact)
+    kept = _kept(whole, redact=redact)
+    return Static(text, f"{serial(kind)}:{same}", by_identity, not by_identity, stable, redact, kept)
+
+
+def _kept(whole: str, *, redact: bool) -> str:
+    """Return what is kept of a text that is too long to be told whole."""
+    short = redact or len(whole) <= _limits.REPR_CHARACTERS
+    return "" if short else _texts.shortened(whole, _limits.STATIC_CHARACTERS)
 
 
 def _inherited(kind: type, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import re
 import types
 from typing import Any
@@ -15,6 +16,13 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
 def shortened(text: str, characters: int = _limits.REPR_CHARACTERS) -> str:
     """Return ``text``, cut with an ellipsis where it is longer."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def around_difference(before: str, after: str, characters: int = _limits.REPR_CHARACTERS) -> tuple[str, str]:
+    """Return the parts of two different texts around the first place where they differ, each of at most so many."""
+    start = max(0, len(os.path.commonprefix([before, after])) - characters // 3)  # noqa: RUF071 -- characters are meant
+    lead = "…" if start else ""
+    return lead + shortened(before[start:], characters - 1), lead + shortened(after[start:], characters - 1)
 
 
 def is_plain(value: object) -> bool:

@@ -35,10 +35,10 @@ def user_site(depth: int = 1) -> Site:
     frame: FrameType | None = sys._getframe(depth)  # noqa: SLF001 -- inspect.stack reads source files, 1000 times slower
     while frame is not None:
         code = frame.f_code
-        whose = _whose(code.co_filename)
-        if whose == "user":
+        kind = whose(code.co_filename)
+        if kind == "user":
             return Site(f"{code.co_filename}:{frame.f_lineno}", ahead, via)
-        if whose == "library":
+        if kind == "library":
             via = via or f"{code.co_filename}:{frame.f_lineno}"
         ahead = ahead or (via is None and (code.co_name in _AHEAD and code.co_filename == _STAGES))
         frame = frame.f_back
@@ -50,7 +50,8 @@ _PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-
 
 
 @lru_cache(maxsize=1024)
-def _whose(file: str) -> Literal["user", "library", "skipped"]:
+def whose(file: str) -> Literal["user", "library", "skipped"]:
+    """Return whose code a file is: the user's, an installed package's, or one that sites are seen through."""
     if file.startswith(_SKIPPED):
         return "skipped"
     installed = file.startswith(_STANDARD) or any(folder in file for folder in _PACKAGES)

@@ -5,7 +5,9 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from jaxwatch import _advisor, _compat, _guards, _inner, _limits, _options
@@ -15,6 +17,7 @@ from jaxwatch._history import HISTORY, Explanation, Remembered
 from jaxwatch._hub import HUB
 from jaxwatch._keys import Key, in_full
 from jaxwatch._origin import origin
+from jaxwatch._origins import origins, with_origin
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._signature import key_of
 from jaxwatch._words import changes_text
@@ -152,11 +155,18 @@ def _missed_before(subject: Subject) -> bool:
     return bool(subject.counters.by_cause) or subject.called_before
 
 
-def _advice(frame: Frame, changes: Sequence[Change]) -> tuple[Advice, ...]:
+def _advice(
+    frame: Frame, changes: Sequence[Change], found: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Advice, ...]:
+    """Return advice on the changes, in the words of the user's own arguments where they are known."""
     plan = frame.subject.plan
     key: Key | None = frame.key
+    own = {name.partition(" of ")[0]: path for path, name in found.items()}
+    by_path = {path: name for name, path in own.items()}
+    changes = [replace(change, path=by_path.get(change.path or "", change.path)) for change in changes]
 
     def varying(path: str) -> _advisor.Varying | None:
+        path = own.get(path, path)
         return HISTORY.varying(plan.code, plan.identity, path, None if key is None else key.shape_at(path))
 
     return _advisor.advise(frame.subject.name, changes, varying)
@@ -170,10 +180,11 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         number = next(IDS.numbers)
         if frame.key is not None:
             HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=_compat.caches())
-    changes = explanation.changes
     earlier = explanation.compared_with
     program = _inner.program(frame.content, frame.inner)
     site = user_site(3)
+    found = origins(frame, explanation.changes, 2) if site.via is not None else {}
+    changes = tuple(with_origin(change, found) for change in explanation.changes)
     miss = CacheMiss(
         id=number,
         origin=origin(),
@@ -194,7 +205,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         fingerprint=None,
         signature=key.signature,
         abstract=key.abstract,
-        advice=_advice(frame, changes) + _advisor.advise_on_program(subject.name, program),
+        advice=_advice(frame, changes, found) + _advisor.advise_on_program(subject.name, program),
         program=program,
         disk=frame.entry,
         compiled_within=frame.within,

@@ -31,7 +31,7 @@ def test_it_is_the_innermost_frame_that_is_nobodys_but_the_users() -> None:
 def test_a_depth_beyond_the_stack_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     from jaxwatch import _callsite
 
-    monkeypatch.setattr(_callsite, "_whose", lambda _file: "skipped")
+    monkeypatch.setattr(_callsite, "whose", lambda _file: "skipped")
     assert user_site() == Site("<unknown>", False)
 
 

@@ -77,7 +77,7 @@ def other_length(number: int, call: int, length: int, seconds: float = 1.3) -> R
 
 
 def training_run() -> list[Rec]:
-    """Return the log of the run that ``shared/voice.md`` shows the report of."""
+    """Return the log of a training run with a finding of each kind; test_renderers.py has its report."""
     evaluate = {"function": "evaluate", "definition": f"{TRAIN}:50", "site": f"{TRAIN}:80"}
     return [
         run_start(),

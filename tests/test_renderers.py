@@ -249,6 +249,38 @@ def test_findings_in_several_processes_or_from_disk_say_so() -> None:
     assert "in 8 processes; 8 of them read from the cache on disk" in " ".join(rendered(records).split())
 
 
+def test_where_tracing_or_lowering_took_most_of_the_time_it_is_told_and_xla_is_not() -> None:
+    def text(trace: float, lower: float, xla: float) -> str:
+        phases = {"trace": trace, "lower": lower, "backend_compile": xla, "total": trace + lower + xla}
+        again = miss(2, "shape", changes=[change("shape", "x", "float32[8]", "float32[4]")])
+        return " ".join(rendered([run_start(), miss(1), {**again, "seconds": phases}, run_end()]).split())
+
+    assert "80 % of the time went into tracing, before XLA" in text(4.0, 0.5, 0.5)
+    assert "60 % of the time went into lowering, before XLA" in text(1.0, 3.0, 1.0)
+    assert "before XLA" not in text(1.0, 1.0, 3.0)
+
+
+def test_a_librarys_line_that_made_the_call_is_told_beside_the_users() -> None:
+    via = "/v/lib/python3.11/site-packages/equinox/_jit.py:263"
+    again = miss(2, "shape", changes=[change("shape", "x", "float32[8]", "float32[4]")], via=via)
+    assert "by way of equinox/_jit.py:263" in rendered([run_start(), miss(1), again, run_end()])
+
+    op = [eager("add", f"{TRAIN}:5", via="/v/lib/python3.11/site-packages/optax/_tree.py:3") for _ in range(8)]
+    assert "by way of optax/_tree.py:3" not in rendered([run_start(), *op[:7], run_end()]), "a library's set-up"
+    text = rendered([run_start(), *op, run_end()])
+    assert "add, outside jit, at train.py:5" in text
+    assert "by way of optax/_tree.py:3" in text
+
+
+def test_advice_on_a_program_that_was_compiled_for_the_first_time_is_told() -> None:
+    text = "Pass float32[700,700] to step as arguments: 2.0 MB of arrays that it uses from outside are compiled in."
+    report = report_of([run_start(), miss(1, advice_text=text), run_end()])
+
+    assert not report.healthy
+    shown = " ".join(render(report).split())
+    assert f"→ {text} (step at train.py:30, 1 ×, 1.0 s)" in shown
+
+
 def test_a_call_off_the_fast_path_is_no_recompile() -> None:
     note = {**change("fast_path"), "note": "it has an io_callback"}
     shown = rendered([miss(1), miss(3, "fast_path", layer="dispatch", seconds=0.0, changes=[note]), run_end()])

@@ -1,5 +1,6 @@
 """Jits within a jit: which watched functions are called while another one is traced, and what moves between them."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -35,12 +36,14 @@ def note(frame: Frame) -> None:
     within.calls += 1
     if within.calls > _limits.INNER_CALLS:
         return
+    started = time.perf_counter()
     try:
         key = frame.key if frame.seen else key_of(frame.subject.plan, frame.args, frame.kwargs)
         if key is not None and all(key.signature != other.signature for other in within.keys):
             within.keys.append(key)
     except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's trace
         REGISTRY.count_dropped("key")
+    REGISTRY.add_overhead("miss", time.perf_counter() - started)
 
 
 def _outer(frame: Frame) -> Frame | None:

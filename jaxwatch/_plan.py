@@ -138,13 +138,21 @@ def definition_of(fun: Any) -> str:
 
 
 def code_of(fun: Any) -> str:
-    """Return a text that is equal for function objects made of the same code in the same layers."""
-    parts = []
-    for layer in layers(fun):
-        code = _code(layer)
-        # its hash is that of its value, and tells two lambdas of one line apart
-        parts.append(f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}" if code else type(layer).__name__)
-    return " < ".join(parts)
+    """Return a text that is equal for function objects made of the same code in the same layers.
+
+    A wrapper that a library makes of each function, and names as that, is as many functions as it has names.
+    """
+    return " < ".join(map(_layer_code, layers(fun)))
+
+
+def _layer_code(layer: Any) -> str:
+    code = _code(layer)
+    if code is None:
+        return type(layer).__name__
+    name = getattr(layer, "__name__", code.co_name)
+    renamed = f":{name}" if isinstance(name, str) and name != code.co_name else ""
+    # its hash is that of its value, and tells two lambdas of one line apart
+    return f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}{renamed}"
 
 
 # ------------------------------------------------------------------ identity

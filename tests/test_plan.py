@@ -239,6 +239,25 @@ def test_an_object_that_raises_for_every_attribute_is_told_by_its_type() -> None
 # ------------------------------------------------------------------ the same code, the same function
 
 
+def test_what_a_library_makes_of_two_functions_and_names_as_them_is_two_functions() -> None:
+    def wrapped(fun: Any) -> Any:
+        def wrapper(*args: Any) -> Any:
+            return fun(*args)
+
+        wrapper.__name__ = wrapper.__qualname__ = fun.__name__  # as equinox does, without a ``__wrapped__``
+        return wrapper
+
+    def first(x: Any) -> Any:
+        return x
+
+    def second(x: Any) -> Any:
+        return x + 1
+
+    assert _plan.code_of(wrapped(first)) != _plan.code_of(wrapped(second))
+    assert _plan.code_of(wrapped(first)) == _plan.code_of(wrapped(first))
+    assert _plan.code_of(wrapped(first)) != _plan.code_of(first)
+
+
 def test_functions_made_of_one_code_have_one_code_text_and_are_not_the_same() -> None:
     def made() -> Any:
         return lambda x: x

@@ -149,8 +149,8 @@ def _layer_code(layer: Any) -> str:
     code = _code(layer)
     if code is None:
         return type(layer).__name__
-    name = getattr(layer, "__name__", code.co_name)
-    renamed = f":{name}" if isinstance(name, str) and name != code.co_name else ""
+    name = layer.__name__ if isinstance(layer, types.FunctionType) else code.co_name
+    renamed = f":{name}" if name != code.co_name else ""
     # its hash is that of its value, and tells two lambdas of one line apart
     return f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}{renamed}"
 

@@ -14,14 +14,20 @@ _T = TypeVar("_T")
 _NAMED = 3
 
 
-def advise(function: str, changes: Sequence[Change], varying: Callable[[str], Varying | None]) -> tuple[Advice, ...]:
+def advise(
+    function: str, changes: Sequence[Change], varying: Callable[[str], Varying | None], *, new: bool = False
+) -> tuple[Advice, ...]:
     """Return what to change so that a miss for these reasons does not come again.
 
     Args:
         function: Its name.
         changes: What differed, most telling first.
         varying: Along which one axis the leaf at a path has varied so far, this call's among them; None: not along one.
+        new: Whether it is the first call of the jitted object, though its function was jitted before.
     """
+    if new and any(change.reason == "cache_lost" for change in changes):  # an equal bound method, which has died
+        text = f"Jit {function} once, outside the loop, and keep that object: its entry dies with the last one."
+        return (Advice(code="jit_once", text=text),)
     by_reason: dict[Reason, list[Change]] = {}
     for change in changes:
         by_reason.setdefault(change.reason, []).append(change)
@@ -154,6 +160,12 @@ def _weak_type(
     dtype, _, shape = strong.partition("[")
     names = _paths(changes)
     made = f"jnp.{dtype}({change.path})" if shape == "]" else f"{change.path}.astype(jnp.{dtype})"
+    if not (change.before or "").startswith("~"):
+        made = f"jnp.{dtype}(…)" if shape == "]" else f".astype(jnp.{dtype})"
+        text = (
+            f"Give {names} its dtype where it is made, by {made}: Python scalars, and results of them alone, are weakly"
+        )
+        return "pin_dtype", f"{text} typed."
     if len(changes) > 1:
         return "pin_dtype", f"Give {names} the dtype {dtype} from the first call on, as jnp.{dtype}(…) does."
     return "pin_dtype", f"Pass {made} from the first call on: a Python scalar is weakly typed."
@@ -162,6 +174,8 @@ def _weak_type(
 def _structure(
     _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
 ) -> tuple[AdviceCode, str]:
+    if all(change.before and change.after and "None" not in (change.before, change.after) for change in changes):
+        return "fix_structure", f"Pass {_paths(changes)} as one type of container each time."
     if any("None" in (change.before, change.after) for change in changes):
         text = f"Pass an array for {_paths(changes)} from the first call on (zeros, say) in place of None."
         return "fix_structure", text

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.tree_util import tree_leaves
 
-from jaxwatch import _compat, _inner, _listeners, _misses
+from jaxwatch import _compat, _inner, _listeners, _misses, _options
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._keys import Key
 from jaxwatch._registry import REGISTRY
@@ -42,7 +42,7 @@ def _note(frame: Frame, departures: dict[Any, list[int]], nanoseconds: int) -> N
     subject = frame.subject
     if any(map(_compat.is_tracer, tree_leaves((frame.args, frame.kwargs)))):  # under grad or vmap every call does
         return
-    key = key_of(subject.plan, frame.args, frame.kwargs)
+    key = key_of(subject.plan, frame.args, frame.kwargs, redact=_options.redacted())
     kind = key.signature, _leaf_types(frame.args, frame.kwargs)
     seen = departures.setdefault(kind, [])
     seen.append(nanoseconds)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from jaxwatch import _explain, _limits
+from jaxwatch import _explain, _limits, _options
 from jaxwatch._content import Called, Content
 from jaxwatch._frames import THREAD, Frame
 from jaxwatch._keys import Key
@@ -38,12 +38,16 @@ def note(frame: Frame) -> None:
         return
     started = time.perf_counter()
     try:
-        key = frame.key if frame.seen else key_of(frame.subject.plan, frame.args, frame.kwargs)
+        key = frame.key if frame.seen else _key(frame)
         if key is not None and all(key.signature != other.signature for other in within.keys):
             within.keys.append(key)
     except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's trace
         REGISTRY.count_dropped("key")
     REGISTRY.add_overhead("miss", time.perf_counter() - started)
+
+
+def _key(frame: Frame) -> Key:
+    return key_of(frame.subject.plan, frame.args, frame.kwargs, redact=_options.redacted())
 
 
 def _outer(frame: Frame) -> Frame | None:

@@ -256,7 +256,8 @@ def _rows(path: str, tree: Tree) -> Iterator[tuple[str, str]]:
 
 def _static_row(static: Static) -> str:
     how = "compared by identity" if static.by_identity else "as its own __eq__ compares" if static.opaque else ""
-    return ", ".join(filter(None, [f"static {static.text}".strip(), how, static.token]))
+    token = "" if static.redacted else static.token  # of a small value, the value could be guessed from it
+    return ", ".join(filter(None, [f"static {static.text}".strip(), how, token]))
 
 
 def _below(tree: Tree, rest: str) -> Leaf | None:

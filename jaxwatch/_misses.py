@@ -169,7 +169,8 @@ def _advice(
         path = own.get(path, path)
         return HISTORY.varying(plan.code, plan.identity, path, None if key is None else key.shape_at(path))
 
-    return _advisor.advise(frame.subject.name, changes, varying)
+    cleared = any("clear_caches" in (change.note or "") for change in changes)
+    return _advisor.advise(frame.subject.name, changes, varying, new=frame.call == 1 and not cleared)
 
 
 def _miss(frame: Frame, layer: Layer) -> CacheMiss:

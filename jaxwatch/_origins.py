@@ -6,7 +6,7 @@ that changed. Looked for at a miss that came by way of a library, and nowhere el
 
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -24,7 +24,7 @@ from jaxwatch.events import Change
 _ARRAYS = (jax.Array, np.ndarray)
 
 
-def origins(frame: Frame, changes: Iterable[Change], depth: int = 1) -> dict[str, str]:
+def origins(frame: Frame, changes: Sequence[Change], depth: int = 1) -> dict[str, str]:
     """Return path → the user's argument, as ``x of step``, for the changed paths that it can be shown of.
 
     Args:
@@ -32,11 +32,16 @@ def origins(frame: Frame, changes: Iterable[Change], depth: int = 1) -> dict[str
         changes: What changed.
         depth: How many frames up to look for the library's.
     """
+    if any(change.reason in _MOVES for change in changes):
+        return {}
     try:
         entered = _entered(sys._getframe(depth))  # noqa: SLF001 -- as in `_callsite`
         return {} if entered is None else _found(frame, {change.path for change in changes if change.path}, entered)
     except Exception:  # noqa: BLE001 -- a library's tree that cannot be read: the path alone is told
         return {}
+
+
+_MOVES = ("structure", "metadata", "static")  # then a flat list of leaves may hold others at the same index
 
 
 def with_origin(change: Change, found: Mapping[str, str]) -> Change:

@@ -152,7 +152,23 @@ def _layer_code(layer: Any) -> str:
     name = layer.__name__ if isinstance(layer, types.FunctionType) else code.co_name
     renamed = f":{name}" if name != code.co_name else ""
     # its hash is that of its value, and tells two lambdas of one line apart
-    return f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}{renamed}"
+    return f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}{renamed}{_closed_over(layer)}"
+
+
+_CELLS = 16  # of a closure that are looked at
+
+
+def _closed_over(layer: Any) -> str:
+    """Return the code of the functions that a function closes over: what a library makes of two is two."""
+    parts = []
+    for cell in (getattr(layer, "__closure__", None) or ())[:_CELLS] if isinstance(layer, types.FunctionType) else ():
+        try:
+            inner = innermost(cell.cell_contents)
+        except ValueError:  # the cell is empty: a function that refers to itself, not yet bound
+            continue
+        if isinstance(inner, types.FunctionType) and inner is not layer:
+            parts.append(str(hash(inner.__code__)))
+    return f" over {' '.join(parts)}" if parts else ""
 
 
 # ------------------------------------------------------------------ identity

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keys_made import keys_and_changes
 
-from jaxwatch._advisor import Sizes, Varying, advise, bucket_step
+from jaxwatch import _limits
+from jaxwatch._advisor import Sizes, Varying, advise, advise_on_program, and_more, bucket_step, megabytes
 from jaxwatch._explain import compare
 from jaxwatch._keys import Key, Leaf, Param, Shape
-from jaxwatch.events import AdviceCode, Change, Reason
+from jaxwatch.events import AdviceCode, Change, Inner, Program, Reason
 
 
 def key(**arguments: Any) -> Key:
@@ -176,3 +177,72 @@ def test_two_weak_leaves_are_told_in_one_sentence() -> None:
 
     assert "a and b" in advice.text
     assert "float32" in advice.text
+
+
+# ------------------------------------------------------------------ on a program
+
+
+def on_inner(variants: int, *changes: Change) -> list[tuple[str, str]]:
+    inner = Inner(function="layer", definition="", calls=9, variants=variants, changes=changes)
+    found = advise_on_program("step", Program(equations=1, constant_bytes=0, inner=(inner,)))
+    return [(advice.code, advice.text) for advice in found]
+
+
+def test_large_constants_are_to_be_passed_as_arguments() -> None:
+    texts = tuple(f"float32[{size}]" for size in (9, 8, 7, 6))
+    least = _limits.CONSTANT_BYTES_TOLD
+    (advice,) = advise_on_program("step", Program(equations=1, constant_bytes=least, constants=texts))
+
+    assert advice.code == "pass_as_argument"
+    assert advice.text == (
+        "Pass float32[9], float32[8], float32[7] and 1 more to step as arguments: "
+        "1.0 MB of arrays that it uses from outside are compiled in."
+    )
+    assert advise_on_program("step", Program(equations=1, constant_bytes=least - 1, constants=texts)) == ()
+    assert advise_on_program("step", None) == ()
+
+
+def test_many_variants_of_an_inner_function_are_told_with_what_makes_them() -> None:
+    static = Change(reason="static", path="index", before="0", after="1")
+    ((code, text),) = on_inner(_limits.VARIANTS_TOLD, static, Change(reason="dtype", path="x"))
+
+    (expected,) = advise("layer", [static], lambda _path: None)
+    assert code == expected.code
+    assert text == f"Within step, layer is traced and compiled 3 times. {expected.text}"
+    assert on_inner(_limits.VARIANTS_TOLD - 1, static) == []
+    assert on_inner(9) == []
+
+
+def test_variants_of_several_shapes_are_meant() -> None:
+    changes = Change(reason="static", path="n"), Change(reason="shape", path="x")
+
+    assert on_inner(9, *changes) == []
+
+
+def test_texts_beyond_the_first_are_counted() -> None:
+    assert [and_more(["a", "b", "c", "d"][:number]) for number in range(5)] == [
+        "", "a", "a and b", "a and b and c", "a, b, c and 1 more",
+    ]  # fmt: skip
+    assert (megabytes(1_400_000), megabytes(2_000_000_000)) == ("1.4 MB", "2,000.0 MB")
+
+
+def test_a_value_that_becomes_weakly_typed_is_to_be_mended_where_it_is_made() -> None:
+    change = Change(reason="weak_type", path="s", before="float32[]", after="~float32[]")
+    (advice,) = advise("step", [change], lambda _: None)
+
+    assert advice.code == "pin_dtype"
+    assert advice.text.startswith("Give s its dtype where it is made, by jnp.float32(…)")
+
+
+def test_another_type_of_container_is_not_one_that_is_missing() -> None:
+    change = Change(reason="structure", path="d", before="list([0]: int32[])", after="tuple([0]: int32[])")
+    (advice,) = advise("step", [change], lambda _: None)
+
+    assert (advice.code, advice.text) == ("fix_structure", "Pass d as one type of container each time.")
+
+
+def test_a_method_that_is_jitted_anew_is_to_be_jitted_once() -> None:
+    lost = Change(reason="cache_lost", note="an equal key was compiled before; its entry is gone from JAX's cache")
+
+    assert [advice.code for advice in advise("M.f", [lost], lambda _: None, new=True)] == ["jit_once"]
+    assert advise("M.f", [lost], lambda _: None) == ()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from event_records import Rec, record, training_run, write_log
+from event_records import Rec, miss, record, training_run, write_log
 
 from jaxwatch import _cli
 
@@ -253,3 +253,26 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupt_while_a_log_is_read_shows_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert _cli.main(["report", "x"]) == 130
     assert "Traceback" not in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------ report --unknown
+
+
+def test_misses_without_a_reason_are_told_as_a_report_to_send(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = [{"arguments": [["x", "float32[2]"]]}, {"arguments": [["x", "float32[3]"]]}]
+    one = miss(1, "unknown", keys=keys)
+    log = write_log(tmp_path / "run.jsonl", [*training_run(), one])
+
+    assert _cli.main(["report", "--unknown", str(log)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("# Misses that jaxwatch could not explain\n")
+    assert "- `x`: float32[2] → float32[3]\n" in out
+    assert err == ""
+
+
+def test_where_each_miss_has_a_reason_it_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["report", "--unknown", str(log)]) == 0
+
+    assert capsys.readouterr().out == "Every miss in the log has a reason: there is nothing to send.\n"

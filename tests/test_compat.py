@@ -130,6 +130,61 @@ def test_with_whichever_flag_off_results_counts_and_reasons_are_right(off: tuple
     assert not any(told["dropped"].values()), told["dropped"]
 
 
+# ------------------------------------------------------------------ what is read off JAX's frames, and its caches
+
+READ = """
+    import json, jax, numpy as np
+    from jaxwatch import _compat
+    for name in {off!r}:
+        setattr(_compat, name, False)
+    import jaxwatch
+    from jaxwatch._hub import HUB
+    from jaxwatch._registry import REGISTRY
+    from jaxwatch.events import to_record
+
+    events = []
+    HUB.add("test", events.append)
+    step = jaxwatch.jit(lambda x: (jax.debug.print("{{}}", x), x * 2)[1])
+    step(np.ones(3))
+    jax.clear_caches()
+    step(np.ones(3))
+    jax.effects_barrier()
+    told = [to_record(event) for event in events if event.kind == "cache_miss"]
+    print(json.dumps([told[0]["program"], told[0]["disk"], told[1]["changes"], REGISTRY.snapshot().dropped]))
+"""
+
+
+@pytest.mark.parametrize("off", ["", "HAS_LOWERED_JAXPR", "HAS_DISK_KEY", "HAS_HOST_CALLBACKS", "HAS_CACHE"])
+def test_without_one_what_it_tells_is_lost_and_nothing_else(off: str, tmp_path: Path) -> None:
+    program, disk, changes, dropped = run(
+        READ.format(off=[off] if off else []),
+        JAX_COMPILATION_CACHE_DIR=str(tmp_path),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="1000",
+    ).data()
+    has = {name: value and name != off for name, value in _compat.flags().items()}
+
+    assert (program is not None) is has["HAS_LOWERED_JAXPR"]
+    assert (disk["key"] is not None) is has["HAS_DISK_KEY"]
+    assert ("clear_caches" in changes[0]["note"]) is has["HAS_CACHE"]
+    if not has["HAS_HOST_CALLBACKS"]:
+        assert disk["not_stored"].startswith("compiled in less than")
+    assert not any(dropped.values())
+
+
+def test_nothing_is_read_off_a_frame_that_is_not_there() -> None:
+    assert (_compat.lowered_jaxpr(None), _compat.disk_key(None)) == (None, None)
+    assert not _compat.calls_back(None)
+    assert not _compat.bakes_constants(None)
+
+
+@pytest.mark.skipif(not _compat.HAS_CACHE, reason="this JAX does not show it")
+def test_the_caches_are_others_only_after_they_were_cleared() -> None:
+    first = _compat.caches()
+    assert _compat.caches() is first
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX's
+    assert _compat.caches() is not first
+
+
 # ------------------------------------------------------------------ HAS_JIT_INFO
 
 

@@ -67,6 +67,17 @@ def test_a_function_with_callbacks_is_told_once_with_its_effects(kind: str, even
     assert sum(jaxwatch.stats(step).dispatch.values()) == 11
 
 
+def test_values_are_left_out_where_the_user_asks_for_that(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXWATCH_REDACT", "1")
+    step = jaxwatch.jit(lambda x, n: (len(n), CALLBACKS["debug.callback"](x))[1], static_argnames="n")
+    for _ in range(4):
+        step(X, n="a secret")
+
+    (told,) = cores.departures(events)
+    assert "secret" not in str(told)
+    assert told.signature == events.misses[0].signature
+
+
 def test_it_is_told_with_the_line_of_the_call(events: Events) -> None:
     step = jaxwatch.jit(lambda x: CALLBACKS["debug.callback"](x))
     for _ in range(4):
@@ -284,3 +295,26 @@ def test_the_body_does_not_run_again_where_a_callback_changes_an_argument(events
 
     assert len(ran) == 1
     assert len(cores.built(events)) == 1
+
+
+def test_what_such_a_call_takes_is_told_in_seconds(events: Events) -> None:
+    step = jaxwatch.jit(lambda x: CALLBACKS["io_callback"](x))
+    for _ in range(12):
+        step(X)
+    (built,), (told,) = cores.built(events), cores.departures(events)
+
+    assert told.seconds_per_call is not None
+    assert 0 < told.seconds_per_call < 1
+    assert f"takes {told.seconds_per_call * 1e6:,.0f} µs" in told.advice[0].text
+    assert built.seconds_per_call is None
+
+
+def test_it_is_the_median_of_the_calls_that_were_seen(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = _departures._note
+    times = iter([9_000_000, 1_000_000, 2_000_000])
+    monkeypatch.setattr(_departures, "_note", lambda frame, seen, _nanoseconds: note(frame, seen, next(times)))
+    step = jaxwatch.jit(lambda x: CALLBACKS["io_callback"](x))
+    for _ in range(12):
+        step(X)
+
+    assert [miss.seconds_per_call for miss in cores.departures(events)] == [0.002]

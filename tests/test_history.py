@@ -205,3 +205,29 @@ def test_reset_forgets_all() -> None:
     history.reset()
 
     assert history.keys("code", "f") == []
+
+
+# ------------------------------------------------------------------ all caches cleared
+
+
+def lost(history: History, caches: object) -> str | None:
+    """Return the note on the loss of the entry of a key that is kept."""
+    (change,) = history.explain("code", "f", key(1), traced=True, again=True, caches=caches).changes
+    assert change.reason == "cache_lost"
+    return change.note
+
+
+def test_a_lost_entry_is_told_with_its_cause_where_all_caches_were_cleared() -> None:
+    first, second = object(), object()
+    history = History()
+    history.keep("code", "f", Remembered(key(1), 1, 1), caches=first)
+
+    kept_one, cleared = lost(history, first), lost(history, second)
+    assert str(kept_one).endswith("its entry is gone from JAX's cache")
+    assert cleared == f"{kept_one}: jax.clear_caches() was called"
+    history.keep("code", "f", Remembered(key(1), 2, 2), caches=second)
+    assert lost(history, second) == kept_one
+
+
+def test_a_clearing_is_no_cause_of_a_loss_where_it_cannot_be_seen() -> None:
+    assert "clear_caches" not in str(lost(kept(1), None))

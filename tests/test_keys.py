@@ -1,6 +1,7 @@
 """Keys as plain data."""
 
 import dataclasses
+import json
 import pickle
 import re
 
@@ -11,7 +12,7 @@ from keys_made import keys, keys_and_changes
 
 from jaxwatch import _limits
 from jaxwatch._explain import compare
-from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, alike, shared
+from jaxwatch._keys import Key, Leaf, Node, Param, Static, Tree, alike, in_full, shared
 
 
 def key(tree: Tree, name: str = "x") -> Key:
@@ -164,3 +165,59 @@ def test_an_argument_is_taken_over_where_it_is_equal(case: tuple[Key, Key, set[t
 def test_keys_of_one_outline_and_statics_are_all_that_may_differ_in_nothing(before: Key, after: Key) -> None:
     if not compare(before, after):
         assert before.outline == after.outline or before.statics != after.statics
+
+
+# ------------------------------------------------------------------ in full
+
+
+def test_in_full_each_leaf_has_a_row_with_all_that_is_known_of_it() -> None:
+    leaf = Leaf((3,), "float32", sharding="one", placement="cpu:0", layout="(0,)")
+    tree = Node("Batch", (("['a']", leaf), ("['b']", Static("M", "t1", opaque=True))), Static("3", "t2"))
+    made = Key(
+        params=(
+            Param("x", "keyword", tree, defaulted=True),
+            Param("n", "positional", Static("I", "t3", by_identity=True)),
+        ),
+        config=(("jax_enable_x64", "True"),),
+        mesh="m",
+        axis_env="e",
+        transform="jvp",
+        options=(("inline", "True"),),
+        partial=True,
+    )
+
+    assert in_full(made) == {
+        "arguments": [
+            ["x is given", "keyword, has a default"],
+            ["x", "Batch, static 3, t2"],
+            ["x['a']", "float32[3], one, cpu:0, (0,)"],
+            ["x['b']", "static M, as its own __eq__ compares, t1"],
+            ["n is given", "positional"],
+            ["n", "static I, compared by identity, t3"],
+        ],
+        "config": {"jax_enable_x64": "True"},
+        "mesh": "m",
+        "axis_env": "e",
+        "transform": "jvp",
+        "options": {"inline": "True"},
+        "partial": True,
+    }
+
+
+@given(keys())
+def test_in_full_every_key_can_be_written_as_json(made: Key) -> None:
+    assert json.loads(json.dumps(in_full(made))) == in_full(made)
+
+
+def test_in_full_rows_are_bounded_and_what_goes_is_counted() -> None:
+    tree = Node("list", tuple((f"[{n}]", Leaf((), "int32")) for n in range(_limits.FULL_LEAVES + 5)))
+    rows = in_full(key(tree))["arguments"]
+
+    assert len(rows) == _limits.FULL_LEAVES + 1
+    assert rows[-1] == ["and more", "7"]
+
+
+def test_in_full_what_is_redacted_has_no_token_by_which_it_could_be_guessed() -> None:
+    (_, (_, row)) = in_full(key(Static("<int>", "3:123456", opaque=True, redacted=True), "n"))["arguments"]
+
+    assert row == "static <int>, as its own __eq__ compares"

@@ -17,7 +17,18 @@ PACKAGE = ROOT / "jaxwatch"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # of a package as a whole, of a file without code, of what is no Python, of the project
 TOGETHER = {"renderers": "renderers", "__main__": "cli"}
-OF_NO_MODULE = {"grafana", "prometheus", "cases", "layout", "docs", "examples", "measure", "native"}
+OF_NO_MODULE = {
+    "grafana",
+    "prometheus",
+    "cases",
+    "layout",
+    "docs",
+    "examples",
+    "measure",
+    "native",
+    "mutations",
+    "side_by_side",
+}
 
 
 def test_name(path: Path) -> str:

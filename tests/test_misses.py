@@ -517,3 +517,37 @@ def test_without_fork_in_the_system_all_can_be_imported() -> None:
 
 def test_the_disk_cache_is_on_where_there_is_a_folder_for_it() -> None:
     assert not _compat.disk_cache_on()
+
+
+@pytest.mark.skipif(not _compat.HAS_CACHE, reason="this JAX does not show that its caches were cleared")
+def test_a_cleared_cache_is_told_by_who_cleared_it(events: Events) -> None:
+    train = step()
+    train(X)
+    train.clear_cache()
+    train(X)
+    own = events.last().changes[0].note
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX's
+    train(X)
+
+    assert events.reasons == [("first_call",), ("cache_lost",), ("cache_lost",)]
+    assert events.last().changes[0].note == f"{own}: jax.clear_caches() was called"
+
+
+def test_a_method_jitted_anew_gets_advice_and_a_cleared_cache_none(events: Events) -> None:
+    class Model:
+        def apply(self, x: Any) -> Any:
+            return x + 1
+
+    model = Model()
+    for _ in range(2):
+        jaxwatch.jit(model.apply)(X)
+        gc.collect()
+    assert events.last().reasons == ("cache_lost",)
+    assert [advice.code for advice in events.last().advice] == ["jit_once"]
+
+    step = jaxwatch.jit(lambda x: x - 1)
+    step(X)
+    jax.clear_caches()  # type: ignore[no-untyped-call]
+    step(X)
+    assert events.last().reasons == ("cache_lost",)
+    assert events.last().advice == ()

@@ -176,3 +176,12 @@ def test_a_wrapper_whose_attribute_raises_leaves_the_path_alone(library: ModuleT
     assert [(change.path, change.note) for change in found.last().changes] == [
         ("dynamic[1]", "argument args[1] of __call__")
     ]
+
+
+def test_where_the_tree_changes_too_nothing_is_claimed_of_a_flat_list(library: ModuleType, found: Events) -> None:
+    wrapped = library.Wrapped(lambda rest, x: x.sum() + (0 if rest is None else rest[0].sum()))
+    rest = (ones(2), ones(3))
+    wrapped(rest, ones(8))
+    wrapped(None, ones(8))
+
+    assert all("argument" not in (change.note or "") for change in found.last().changes)

@@ -7,6 +7,7 @@ import gc
 import math
 import os
 import threading
+import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -256,6 +257,34 @@ def test_what_a_library_makes_of_two_functions_and_names_as_them_is_two_function
     assert _plan.code_of(wrapped(first)) != _plan.code_of(wrapped(second))
     assert _plan.code_of(wrapped(first)) == _plan.code_of(wrapped(first))
     assert _plan.code_of(wrapped(first)) != _plan.code_of(first)
+
+
+def test_closures_over_different_functions_are_different_code_and_over_one_made_anew_the_same() -> None:
+    def build(kernel: Any) -> Any:
+        def step(x: Any) -> Any:
+            return kernel(x)
+
+        return step
+
+    def kernel(size: float) -> Any:
+        return lambda x: x * size
+
+    def other(x: Any) -> Any:
+        return -x
+
+    assert code_of(build(kernel(1.0))) == code_of(build(kernel(2.0)))
+    assert code_of(build(kernel(1.0))) == code_of(build(functools.partial(kernel(2.0))))
+    assert code_of(build(kernel(1.0))) != code_of(build(other))
+    assert code_of(build(3)) == code_of(build(4))
+
+
+def test_a_closure_whose_cell_is_empty_yet_has_a_code_too() -> None:
+    def recursive() -> Any:
+        return recursive
+
+    empty = types.FunctionType(recursive.__code__, {}, closure=(types.CellType(),))
+
+    assert code_of(empty) == code_of(recursive)
 
 
 def test_functions_made_of_one_code_have_one_code_text_and_are_not_the_same() -> None:

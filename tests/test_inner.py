@@ -1,0 +1,241 @@
+"""Jits within a jit: what moved between their calls, what was compiled meanwhile; bounded, nothing kept alive."""
+
+# ruff: noqa: ARG001 -- functions of the user's take what they do not use
+
+import gc
+import itertools
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import cores
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from published import Events
+
+import jaxwatch
+from jaxwatch import Watch, _compat, _inner, _limits, _listeners
+from jaxwatch._content import Content
+from jaxwatch._frames import OpenPhase
+from jaxwatch._keys import Key, Leaf, Param, Static
+from jaxwatch.events import Inner, Program
+
+X = np.arange(4, dtype=np.float32)
+SIZES = itertools.count(770)  # an eager op of another size is compiled anew
+
+
+@pytest.fixture(autouse=True, params=cores.CORES)
+def _core(request: pytest.FixtureRequest) -> Iterator[None]:
+    if not _compat.HAS_LOWERED_JAXPR:
+        pytest.skip("this JAX does not show what it lowers")
+    with cores.in_use(request.param):
+        yield
+
+
+def layer(x: Any, index: Any = 0) -> Any:
+    return x * 2
+
+
+def inners(events: Events) -> tuple[Inner, ...]:
+    found = events.last().program
+    assert found is not None
+    return found.inner
+
+
+def told_of(events: Events) -> list[tuple[str, str | None, str | None, str | None, str | None]]:
+    """Return what is told to have moved between the calls of the one inner function."""
+    (inner,) = inners(events)
+    return [(each.reason, each.path, each.before, each.after, each.note) for each in inner.changes]
+
+
+# ------------------------------------------------------------------ what moved
+
+
+def test_the_argument_that_moved_is_named_with_the_number_of_its_values(events: Events) -> None:
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    jaxwatch.jit(lambda x: inner(inner(inner(inner(x, index=0), index=1), index=2), index=1))(X)
+
+    (found,) = inners(events)
+    assert (found.function, found.calls, found.variants) == ("layer", 4, 3)
+    assert found.definition == f"{__file__}:{layer.__code__.co_firstlineno}"
+    assert told_of(events) == [("static", "index", "0", "1", "3 values")]
+    (advice,) = events.last().advice
+    assert advice.text.startswith("Within <lambda>, layer is traced and compiled 3 times. ")
+
+
+def test_two_values_are_told_by_before_and_after_alone(events: Events) -> None:
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    jaxwatch.jit(lambda x: inner(inner(x, index=0), index=1))(X)
+
+    assert told_of(events) == [("static", "index", "0", "1", None)]
+    assert events.last().advice == ()
+
+
+def test_other_shapes_within_one_program_are_told_without_advice(events: Events) -> None:
+    inner = jaxwatch.jit(layer)
+    jaxwatch.jit(lambda x: inner(x)[:3].sum() + inner(x[:3]).sum() + inner(x[:2]).sum())(X)
+
+    assert [change[:2] for change in told_of(events)] == [("shape", "x")]
+    assert events.last().advice == ()
+
+
+def test_calls_with_equal_keys_have_moved_nothing(events: Events) -> None:
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    jaxwatch.jit(lambda x: inner(inner(x, index=1), index=1))(X)
+
+    (found,) = inners(events)
+    assert (found.calls, found.variants, found.changes) == (2, 1, ())
+
+
+def test_of_a_function_that_is_not_watched_nothing_is_claimed(events: Events) -> None:
+    inner = jax.jit(layer, static_argnames="index")
+    jaxwatch.jit(lambda x: inner(inner(x, index=0), index=1))(X)
+
+    (found,) = inners(events)
+    assert (found.function, found.variants, found.changes) == ("layer", 2, ())
+
+
+def test_of_two_functions_of_one_name_nothing_is_claimed(events: Events) -> None:
+    first = jaxwatch.jit(layer, static_argnames="index")
+
+    def other(x: Any, index: int) -> Any:
+        return x + 3
+
+    other.__name__ = "layer"
+    second = jaxwatch.jit(other, static_argnames="index")
+    jaxwatch.jit(lambda x: first(second(first(second(x, index=7), index=0), index=8), index=1))(X)
+
+    assert {found.variants for found in inners(events)} == {2}
+    assert [found.changes for found in inners(events)] == [(), ()]
+
+
+def test_the_reason_that_tells_most_comes_first_and_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(size: int, number: int) -> Key:
+        number_given = Param("n", "positional", Static(str(number), f"int:{number}"))
+        return Key(params=(number_given, Param("x", "positional", Leaf((size,), "float32"))))
+
+    keys = [key(1, 1), key(2, 2), key(3, 2)]
+    found = [(change.reason, change.path, change.note) for change in _inner.moved(keys)]
+    assert found == [("static", "n", None), ("shape", "x", "3 values")]
+    monkeypatch.setattr(_limits, "CHANGES_NAMED", 1)
+    assert len(_inner.moved(keys)) == 1
+    assert _inner.moved(keys[:1]) == _inner.moved([]) == ()
+
+
+def test_values_are_left_out_where_they_are_to_be(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXWATCH_REDACT", "1")
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    jaxwatch.jit(lambda x: inner(inner(inner(x, index="one secret"), index="two secret"), index="one secret"))(X)
+
+    (inner_told,) = inners(events)
+    assert inner_told.changes
+    assert "secret" not in str(events)
+
+
+# ------------------------------------------------------------------ compiled within a trace
+
+
+def test_what_compiles_while_a_function_is_traced_is_counted_apart(events: Events) -> None:
+    size = next(SIZES)
+
+    def step(x: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            table = jnp.cumsum(jnp.arange(size, dtype=jnp.float32))
+        return x + table[0]
+
+    jaxwatch.jit(step)(X)
+    miss = events.last()
+    within = [eager.seconds for eager in events.eager]
+
+    assert miss.compiled_within == len(within) >= 1
+    assert miss.compiled_within_seconds == pytest.approx(sum(within))
+    assert miss.compiled_within_seconds > 0
+
+
+def test_seconds_of_what_compiled_within_are_not_in_those_of_the_trace(
+    events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = _listeners._end
+
+    def slow(opened: OpenPhase, seconds: float) -> Any:
+        """Have each compile within take an hour, and the trace around them as long and a second."""
+        if opened.kind == "compile" and not opened.own:
+            return told(opened, 3600.0)
+        return told(opened, opened.elsewhere + 1.0 if opened.own and opened.kind == "trace" else seconds)
+
+    monkeypatch.setattr(_listeners, "_end", slow)
+    size = next(SIZES)
+
+    def step(x: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            table = jnp.cumsum(jnp.arange(size, dtype=jnp.float32))
+        return x + table[0]
+
+    jaxwatch.jit(step)(X)
+    miss = events.last()
+
+    assert miss.compiled_within_seconds >= 3600
+    assert miss.seconds.trace == pytest.approx(1.0)
+
+
+def test_nothing_compiled_within_is_told_as_nothing(events: Events) -> None:
+    jaxwatch.jit(lambda x: x * 2 + 1)(X)
+
+    assert (events.last().compiled_within, events.last().compiled_within_seconds) == (0, 0.0)
+
+
+# ------------------------------------------------------------------ bounds
+
+
+class Mark:
+    """A static that can be followed."""
+
+
+def test_no_argument_of_an_inner_call_is_kept_alive(events: Events) -> None:
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    mark, array = Mark(), jnp.ones(4)
+    followed: list[weakref.ref[Any]] = [weakref.ref(mark), weakref.ref(array)]
+
+    def step(x: Any, y: Any, layer: Any, marks: Any) -> Any:
+        return layer(layer(x, index=marks[0]), index=0) + y
+
+    outer = jaxwatch.jit(step, static_argnums=(2, 3))
+    outer(X, array, inner, (mark,))
+    assert [found.calls for found in inners(events)] == [2]
+    del outer, inner, mark, array, step
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX's
+    gc.collect()
+
+    assert [ref() for ref in followed] == [None] * len(followed)
+
+
+def test_ten_thousand_inner_calls_keep_no_more_than_the_bounds(events: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[Any] = []
+    keep = _inner.program
+
+    def program(content: Content | None, within: Any) -> Program | None:
+        noted.append(within)
+        return keep(content, within)
+
+    monkeypatch.setattr(_inner, "program", program)
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    many = [
+        jaxwatch.jit(lambda x: x + 1, watch=Watch(name=f"f{number}")) for number in range(_limits.INNER_FUNCTIONS + 3)
+    ]
+
+    def step(x: Any) -> Any:
+        for number in range(10_000):
+            inner(x, index=number % 100)
+        for other in many:
+            other(x)
+        return x
+
+    jaxwatch.jit(step)(X)
+    (within,) = noted
+
+    assert len(within) == _limits.INNER_FUNCTIONS
+    assert max(each.calls for each in within.values()) == 10_000
+    assert max(len(each.keys) for each in within.values()) == _limits.INNER_CALLS
+    assert len(inners(events)) <= _limits.INNER_TOLD

@@ -4,7 +4,6 @@ Duck-typed: the classes of a jaxpr have moved from version to version. Nothing o
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
@@ -55,12 +54,12 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
         seen[id(current)] = current
         if constants:
             held.update((id(value), _constant(value)) for value in getattr(current, "consts", ()))
+        equations += len(current.eqns)
         for equation in current.eqns:
-            equations += 1
-            if equation.params:
-                todo += _below(equation.params)
-            if equation.primitive.name in _JITS:
-                calls.setdefault(_called(equation), []).append(id(equation.params["jaxpr"]))
+            if equation.params and (below := _below(equation.params)):
+                todo += below
+                if equation.primitive.name in _JITS:
+                    calls.setdefault(_called(equation), []).append(id(equation.params["jaxpr"]))
     return Content(
         equations,
         tuple(sorted((each for each in held.values() if each.size), key=lambda each: -each.size)),
@@ -73,12 +72,16 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
     )
 
 
-def _below(params: Any) -> Iterator[Any]:
+def _below(params: Any) -> list[Any]:
+    """Return the jaxprs among an equation's parameters; most have none, so this is short."""
+    found = []
     for value in params.values():
-        if _is_jaxpr(type(value)):
-            yield value
-        elif type(value) is tuple:  # a cond's branches
-            yield from (each for each in value if _is_jaxpr(type(each)))
+        kind = type(value)
+        if kind is tuple and value and _is_jaxpr(type(value[0])):  # a cond's branches
+            found += [each for each in value if _is_jaxpr(type(each))]
+        elif _JAXPRS.get(kind, True) and _is_jaxpr(kind):
+            found.append(value)
+    return found
 
 
 _JAXPRS: dict[type, bool] = {}  # some dozens of types; to ask each value for the attribute is ten times the price

@@ -86,7 +86,7 @@ def _judge(frame: Frame, phase: Phase) -> None:
 
 
 def _refusal(frame: Frame, by: str, phase: Phase) -> RetraceError:
-    explanation = _explanation(frame, traced=phase == "trace")
+    explanation = _explanation(frame, traced=phase == "trace", caches=_compat.caches())
     advice = _advice(frame, explanation.changes)
     site = user_site(2).text
     return _guards.refusal(frame.subject, explanation, advice, by, site=site, call=frame.call, phase=phase)
@@ -145,10 +145,10 @@ def _credit(seconds: float) -> None:
             opened.frame.within_seconds += seconds
 
 
-def _explanation(frame: Frame, *, traced: bool) -> Explanation:
+def _explanation(frame: Frame, *, traced: bool, caches: object) -> Explanation:
     plan = frame.subject.plan
     again = _missed_before(frame.subject)
-    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again, caches=_compat.caches())
+    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again, caches=caches)
 
 
 def _missed_before(subject: Subject) -> bool:
@@ -176,11 +176,12 @@ def _advice(
 def _miss(frame: Frame, layer: Layer) -> CacheMiss:
     subject, plan = frame.subject, frame.subject.plan
     key: Key = frame.key if frame.key is not None else Key(params=(), partial=True)
+    caches = _compat.caches()
     with HISTORY.lock:  # so that ids grow in the order in which keys are compared
-        explanation = _explanation(frame, traced=frame.traces > 0)
+        explanation = _explanation(frame, traced=frame.traces > 0, caches=caches)
         number = next(IDS.numbers)
         if frame.key is not None:
-            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=_compat.caches())
+            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=caches)
     earlier = explanation.compared_with
     program = _inner.program(frame.content, frame.inner)
     site = user_site(3)

@@ -90,7 +90,7 @@ class _Reader:
             self.transforms.add(_compat.transform_of(value))
             return Leaf(shape, text, weak)
         if not isinstance(value, jax.Array):
-            return Leaf(shape, text, weak, "", "uncommitted")
+            return Leaf(shape, text, weak, "", "uncommitted", "")
         sharding, placement, memory = self.place(value)
         order = ", ".join(filter(None, (memory, _compat.layout(value)))) or None
         return Leaf(shape, text, weak, sharding, placement, order or "")

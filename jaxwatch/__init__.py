@@ -9,7 +9,7 @@ The way of a call through the files::
     _departures.py  calls that leave JAX's fast path without a trace; _inner.py calls inlined in another one's trace
     _content.py     what a program is made of, read while it is lowered; _disk.py what the persistent cache did
     _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
-    _origins.py     where a library stands between: which of the user's arguments a path is
+    _wrappers.py    where a library stands between: which of the user's arguments a path is
     _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
     _guards.py      no_retraces, limits, and the error that says why
     _hub.py         events → exporters/ (log, structlog); _registry.py counters → metrics.py, stats

@@ -17,10 +17,10 @@ from jaxwatch._history import HISTORY, Explanation, Remembered
 from jaxwatch._hub import HUB
 from jaxwatch._keys import Key, in_full
 from jaxwatch._origin import origin
-from jaxwatch._origins import origins, with_origin
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._signature import key_of
 from jaxwatch._words import changes_text
+from jaxwatch._wrappers import users_arguments, with_users_argument
 from jaxwatch.errors import JaxwatchWarning, RetraceError
 from jaxwatch.events import (
     Advice,
@@ -185,8 +185,8 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
     earlier = explanation.compared_with
     program = _inner.program(frame.content, frame.inner)
     site = user_site(3)
-    found = origins(frame, explanation.changes, 2) if site.via is not None else {}
-    changes = tuple(with_origin(change, found) for change in explanation.changes)
+    found = users_arguments(frame, explanation.changes, 2) if site.via is not None else {}
+    changes = tuple(with_users_argument(change, found) for change in explanation.changes)
     miss = CacheMiss(
         id=number,
         origin=origin(),

@@ -24,7 +24,7 @@ from jaxwatch.events import Change
 _ARRAYS = (jax.Array, np.ndarray)
 
 
-def origins(frame: Frame, changes: Sequence[Change], depth: int = 1) -> dict[str, str]:
+def users_arguments(frame: Frame, changes: Sequence[Change], depth: int = 1) -> dict[str, str]:
     """Return path → the user's argument, as ``x of step``, for the changed paths that it can be shown of.
 
     Args:
@@ -44,7 +44,7 @@ def origins(frame: Frame, changes: Sequence[Change], depth: int = 1) -> dict[str
 _MOVES = ("structure", "metadata", "static")  # then a flat list of leaves may hold others at the same index
 
 
-def with_origin(change: Change, found: Mapping[str, str]) -> Change:
+def with_users_argument(change: Change, found: Mapping[str, str]) -> Change:
     """Return a change whose note says which of the user's arguments it is, where that goes by another name."""
     name = found.get(change.path or "", "")
     if not name or name.partition(" of ")[0] == change.path:

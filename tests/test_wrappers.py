@@ -151,7 +151,7 @@ def test_without_a_library_between_nothing_is_looked_for(found: Events, monkeypa
     import jaxwatch
     from jaxwatch import _misses
 
-    monkeypatch.setattr(_misses, "origins", lambda *_args: pytest.fail("looked for"))
+    monkeypatch.setattr(_misses, "users_arguments", lambda *_args: pytest.fail("looked for"))
     jitted = jaxwatch.jit(made_step())
     for rows in (8, 3):
         jitted(PARAMS, ones(rows))

@@ -49,7 +49,9 @@ class Cause(NamedTuple):
     function: str
     definition: str
     reason: str
-    differences: tuple[tuple[str, str], ...]  # sorted (reason, path, or note where there is no path)
+    differences: tuple[
+        tuple[str, str], ...
+    ]  # sorted (reason, path, or note where there is no path); of statics, advice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,8 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _cause(miss: SeenMiss) -> Cause:
     kind: Kind = "dispatch" if miss.layer == "dispatch" else "recompile"
     differences = {(change.reason, change.path or change.note or "") for change in miss.changes}
+    if miss.reasons[0] == "static" and miss.advice:  # another value, or one that is made anew: not to be mended alike
+        differences.add(("advice", miss.advice[0][0]))
     return Cause(kind, miss.function, miss.definition, miss.reasons[0], tuple(sorted(differences)))
 
 

@@ -112,7 +112,7 @@ def test_merging_two_processes_is_as_gathering_both(first: list[dict[str, Any]],
 
 
 def test_statics_that_are_to_be_mended_in_different_ways_are_different_findings() -> None:
-    value = {"reasons": ["static"], "changes": [change("static", "cfg", "1", "2")]}
+    value: dict[str, Any] = {"reasons": ["static"], "changes": [change("static", "cfg", "1", "2")]}
     number = [{"code": "unmark_static", "text": "Pass cfg as an array."}]
     anew = [{"code": "make_hashable", "text": "Pass the same object."}]
     findings = found([miss(2 + n, **value, advice=advice) for n, advice in enumerate([number, number, anew])])

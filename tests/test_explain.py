@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from keys_made import keys, keys_and_changes
 
@@ -23,7 +23,6 @@ def vector(size: int) -> Leaf:
     return Leaf((size,), "float32", sharding="", placement="uncommitted", layout="")
 
 
-@settings(max_examples=2_000)
 @given(keys_and_changes())
 def test_all_that_was_changed_is_told_and_nothing_else(case: tuple[Key, Key, set[tuple[str, str | None]]]) -> None:
     before, after, told = case

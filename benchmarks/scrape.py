@@ -65,7 +65,7 @@ def _unbounded() -> Iterator[None]:
 
 
 def _scrapes(registry: Registry, rounds: int) -> Scrape:
-    collector = Collector(registry.snapshot, core="native")
+    collector = Collector(registry.snapshot)
     whole, ready = CollectorRegistry(), CollectorRegistry()
     whole.register(collector)
     text = generate_latest(whole)

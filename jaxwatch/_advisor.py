@@ -50,14 +50,17 @@ def advise_on_program(function: str, program: Program | None) -> tuple[Advice, .
         return ()
     found = []
     if program.constant_bytes >= _limits.CONSTANT_BYTES_TOLD:
-        text = f"Pass {and_more(program.constants)} to {function} as arguments: {megabytes(program.constant_bytes)} of"
-        found.append(Advice(code="pass_as_argument", text=f"{text} arrays that it uses from outside are compiled in."))
+        noun = "arguments" if len(program.constants) > 1 else "an argument"
+        text = f"Pass {and_more(program.constants)} to {function} as {noun}: "
+        text += f"{megabytes(program.constant_bytes)} that it uses from outside are compiled in."
+        found.append(Advice(code="pass_as_argument", text=text))
     for inner in program.inner:
         # other shapes in one program, as of a network's layers, are meant
         if inner.variants >= _limits.VARIANTS_TOLD and all(change.reason != "shape" for change in inner.changes):
-            within = f"Within {function}, {inner.function} is traced and compiled {inner.variants} times. "
-            advice = advise(inner.function, inner.changes, lambda _path: None)
-            found += [Advice(code=each.code, text=within + each.text) for each in advice[:1]]
+            names, advice = _paths(inner.changes), advise(inner.function, inner.changes, lambda _path: None)
+            text = f"{function} holds {inner.variants} versions of {inner.function}, each lowered for itself"
+            text += f": let {names} not vary, or pass what varies as an array."
+            found += [Advice(code=each.code, text=text) for each in advice[:1]]
     return tuple(found)
 
 
@@ -80,7 +83,15 @@ def _paths(changes: Iterable[Change]) -> str:
 # ------------------------------------------------------------------ shapes
 
 
+def _rank(leaf: str | None) -> int:
+    """Return the number of dimensions of a leaf's text, as ``float32[8,128]``."""
+    inside = (leaf or "").partition("[")[2].partition("]")[0]
+    return inside.count(",") + 1 if inside else 0
+
+
 def _shape(_function: str, changes: list[Change], varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
+    if any(_rank(change.before) != _rank(change.after) for change in changes):
+        return "pad_or_bucket", f"Give {_paths(changes)} one number of dimensions."
     lengths = varying(changes[0].path or "")
     names = _paths(changes)
     if lengths is None:
@@ -238,9 +249,10 @@ def _placed(_function: str, changes: list[Change], _varying: Callable[[str], Var
 
 
 def _transform(
-    function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]
+    function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
 ) -> tuple[AdviceCode, str]:
-    text = f"Jit the transformed function, jax.jit(jax.grad({function})) say, in place of {function} under it."
+    name = "vmap" if (changes[0].after or "").startswith("vmap") else "grad"
+    text = f"Jit the transformed function, jax.jit(jax.{name}({function})) say, in place of {function} under it."
     return "jit_outer", text
 
 

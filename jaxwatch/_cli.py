@@ -74,7 +74,7 @@ def run(  # noqa: PLR0913 -- one for each option
 
 @command.command(short_help="Report on event logs.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("--all", "everything", is_flag=True, help="Findings below 1 % of the time lost too.")
+@click.option("--all", "everything", is_flag=True, help="Small findings too, and nothing cut short.")
 @click.option("--unknown", is_flag=True, help="A bug report on the misses without a known reason, ready to send.")
 def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
     """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote."""

@@ -184,6 +184,9 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
             HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=caches)
     earlier = explanation.compared_with
     program = _inner.program(frame.content, frame.inner)
+    on_program = _advisor.advise_on_program(subject.name, program)
+    if program is not None and on_program:
+        program = replace(program, advice=tuple(advice.text for advice in on_program))
     site = user_site(3)
     found = users_arguments(frame, explanation.changes, 2) if site.via is not None else {}
     changes = tuple(with_users_argument(change, found) for change in explanation.changes)
@@ -207,7 +210,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         fingerprint=None,
         signature=key.signature,
         abstract=key.abstract,
-        advice=_advice(frame, changes, found) + _advisor.advise_on_program(subject.name, program),
+        advice=_advice(frame, changes, found) + on_program,
         program=program,
         disk=frame.entry,
         compiled_within=frame.within,

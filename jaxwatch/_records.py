@@ -126,7 +126,8 @@ class SeenMiss:
     before_xla: tuple[float, float]  # the part of them that went into tracing and lowering
     from_disk: bool
     signature: str
-    advice: tuple[tuple[str, str], ...]  # code and text
+    advice: tuple[tuple[str, str], ...]  # code and text, on what changed
+    on_program: tuple[str, ...]  # advice on what was compiled
     disk: SeenDisk | None
 
     @property
@@ -143,6 +144,11 @@ def miss(record: Record) -> SeenMiss:
     reasons = record.get("reasons")
     if not isinstance(reasons, list | tuple) or not reasons or not all(isinstance(reason, str) for reason in reasons):
         raise MalformedError("reasons")
+    advice = [(text(item, "code"), text(item, "text")) for item in _mappings(record, "advice")]
+    program = record.get("program")
+    on_program = program.get("advice") if isinstance(program, Mapping) else None
+    if not isinstance(on_program, list | tuple):
+        on_program = ()
     return SeenMiss(
         number=whole(record, "id"),
         function=text(record, "function"),
@@ -158,7 +164,8 @@ def miss(record: Record) -> SeenMiss:
         before_xla=(seconds(phases, "trace"), seconds(phases, "lower")),
         from_disk=record.get("persistent_cache") == "hit",
         signature=text(record, "signature"),
-        advice=tuple((text(item, "code"), text(item, "text")) for item in _mappings(record, "advice")),
+        advice=tuple((code, told) for code, told in advice if told not in on_program),
+        on_program=tuple(told for _, told in advice if told in on_program),
         disk=_disk(record.get("disk")),
     )
 

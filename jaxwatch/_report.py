@@ -96,9 +96,8 @@ class ReportBuilder:
             self._again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":
             self._findings.add(miss, process.number, compared_call)
-        else:  # what to change in the program that it compiled, the first time
-            for _, text in miss.advice:
-                self._note("advice", miss.function, miss.definition, text, miss.seconds)
+        for text in miss.on_program:
+            self._note("advice", miss.function, miss.definition, text, miss.seconds)
 
     def _add_eager(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")

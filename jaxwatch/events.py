@@ -138,6 +138,7 @@ class Program:
     constants: tuple[str, ...] = ()  # the largest, as ``float32[300,300]``
     inner: tuple[Inner, ...] = ()  # those with the most variants
     partial: bool = False  # there is more than was looked at
+    advice: tuple[str, ...] = ()  # the texts among the miss's advice that are on this and not on its changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,6 @@ class Collector:
 
     Args:
         read: Returns the figures; by default those of this process.
-        core: Which core counts: ``native`` or ``python``.
         count_error: Called with "prometheus" for each exception caught; by default this process's registry counts it.
         add_overhead: Called with "scrape" and the CPU seconds it took; by default this process's registry adds them.
     """
@@ -51,7 +50,6 @@ class Collector:
         self,
         read: Callable[[], ProcessStats] | None = None,
         *,
-        core: str = "python",
         count_error: Callable[[str], None] | None = None,
         add_overhead: Callable[[str, float], None] | None = None,
     ) -> None:
@@ -60,7 +58,6 @@ class Collector:
         self._read = read or REGISTRY.snapshot
         self._count_error = count_error or REGISTRY.count_exporter_error
         self._add_overhead = add_overhead or REGISTRY.add_overhead
-        self._core = core
         self._labels = Labels()
         self._errors: dict[str, float] = {EXPORTER: 0}
         self._seconds: dict[tuple[str, tuple[str, ...]], float] = {}
@@ -99,7 +96,7 @@ class Collector:
 
     def _samples(self, family: Family, scrape: Scrape | None) -> Samples:
         if family.name == _BUILD_INFO:
-            return [Sample(_build_info(self._core), 1)]
+            return [Sample(_build_info(), 1)]
         if family.name == _EXPORTER_ERRORS:
             return self._exporter_errors(MAKERS[family.name](scrape) if scrape else ())
         # With nothing to read, no samples: a 0 would look as if the process had started anew.
@@ -204,9 +201,11 @@ def _registry(registry: "CollectorRegistry | None") -> "CollectorRegistry":
     return registry
 
 
-def _build_info(core: str) -> tuple[str, ...]:
+def _build_info() -> tuple[str, ...]:
     """Return the label values of ``jaxwatch_build_info``, as far as they are known without starting anything."""
-    jax = sys.modules.get("jax")
+    engine, jax = sys.modules.get("jaxwatch._core"), sys.modules.get("jax")
+    picked = getattr(engine, "CORE", None)  # not there before a function is watched, or while it is picked
+    core = "" if picked is None else str(picked.name)
     # A jax that is still being imported, on another thread, must not be imported here too: the two could wait for each
     # other, and Python resolves that by handing out half a module.
     if jax is None or getattr(jax.__spec__, "_initializing", False):

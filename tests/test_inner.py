@@ -62,7 +62,7 @@ def test_the_argument_that_moved_is_named_with_the_number_of_its_values(events: 
     assert found.definition == f"{__file__}:{layer.__code__.co_firstlineno}"
     assert told_of(events) == [("static", "index", "0", "1", "3 values")]
     (advice,) = events.last().advice
-    assert advice.text.startswith("Within <lambda>, layer is traced and compiled 3 times. ")
+    assert advice.text.startswith("<lambda> holds 3 versions of layer, each lowered for itself: let index not vary, ")
 
 
 def test_two_values_are_told_by_before_and_after_alone(events: Events) -> None:

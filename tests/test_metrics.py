@@ -305,7 +305,7 @@ def build():
 def test_a_scrape_imports_no_jax() -> None:
     done = run(SCRAPE + "print(build()); print('jax' in sys.modules)")
 
-    nothing = {"jax_version": "", "jaxlib_version": "", "backend": "", "core": "python", "process_index": ""}
+    nothing = {"jax_version": "", "jaxlib_version": "", "backend": "", "core": "", "process_index": ""}
     assert done.stdout == f"{nothing}\nFalse\n"
 
 
@@ -409,3 +409,11 @@ def test_without_the_client_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(MissingExtraError, match="pip install prometheus-client"):
         metrics.register()
+
+
+def test_the_core_in_use_is_told_once_the_engine_is_loaded() -> None:
+    from jaxwatch import _core
+
+    (family,) = [f for f in metrics.Collector().collect() if f.name == "jaxwatch_build_info"]
+
+    assert [sample.labels["core"] for sample in family.samples] == [_core.CORE.name]

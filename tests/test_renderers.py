@@ -272,13 +272,18 @@ def test_a_librarys_line_that_made_the_call_is_told_beside_the_users() -> None:
     assert "by way of optax/_tree.py:3" in text
 
 
-def test_advice_on_a_program_that_was_compiled_for_the_first_time_is_told() -> None:
-    text = "Pass float32[700,700] to step as arguments: 2.0 MB of arrays that it uses from outside are compiled in."
-    report = report_of([run_start(), miss(1, advice_text=text), run_end()])
+def test_advice_on_a_program_is_told_once_with_what_all_its_compiles_cost() -> None:
+    text = "Pass float32[700,700] to step as an argument: 2.0 MB that it uses from outside are compiled in."
+    program = {"advice": [text]}
+    changes = [change("shape", "x", "float32[8]", "float32[4]")]
+    again = miss(2, "shape", changes=changes, advice_text=text, program=program)
+    report = report_of([run_start(), miss(1, advice_text=text, program=program), again, run_end()])
+    (finding,) = report.findings
 
     assert not report.healthy
     shown = " ".join(render(report).split())
-    assert f"→ {text} (step at train.py:30, 1 ×, 1.0 s)" in shown
+    assert f"→ {text} (step at train.py:30, 2 compiles, 2.0 s)" in shown
+    assert finding.advice is None, "it is on the program, and not on what changed"
 
 
 def test_a_call_off_the_fast_path_is_no_recompile() -> None:

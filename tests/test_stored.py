@@ -85,8 +85,8 @@ def test_the_report_tells_it_in_its_last_lines_and_a_moved_key_as_a_note() -> No
     ]
     text = render(report_of(records))
 
-    assert "Cache on disk: 1 program read, 3.0 s saved." in text
-    assert "Cache on disk: 1 program stored, 2.0 s of compiling." in text
+    assert "Cache on disk, watched functions: 1 program read, at least 3.0 s saved." in text
+    assert "Cache on disk, watched functions: 1 program stored, 2.0 s compiling." in text
     assert "step at train.py:30 has 2 keys in the cache on disk for the same arguments" in text
     assert not report_of(records).healthy
 

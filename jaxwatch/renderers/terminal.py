@@ -232,7 +232,8 @@ def _note(note: Note, folder: str) -> str:
         return f"guard broken: {clean(note.function)} ({clean(note.what)}), {times}"
     if note.kind == "advice":
         at, seconds = phrases.place(note.place, folder), phrases.duration(note.seconds)
-        return f"→ {clean(note.what)} ({clean(note.function)} at {at}, {times}, {seconds})"
+        compiles = phrases.counted(note.count, "compile")
+        return f"→ {clean(note.what)} ({clean(note.function)} at {at}, {compiles}, {seconds})"
     if note.kind == "moved":
         at = phrases.place(note.place, folder)
         told = f"{clean(note.function)} at {at} has {note.count:,} keys in the cache on disk for the same arguments"
@@ -243,8 +244,13 @@ def _note(note: Note, folder: str) -> str:
 
 def _foot(report: Report) -> Iterator[str]:
     for what, count, seconds in report.disk:
-        price = f", {phrases.duration(seconds)} {'saved' if what == 'read' else 'of compiling'}" if seconds > 0 else ""
-        yield f"Cache on disk: {phrases.counted(count, 'program')} {what}{price}."
+        price = (
+            f"at least {phrases.duration(seconds)} saved"
+            if what == "read"
+            else f"{phrases.duration(seconds)} compiling"
+        )
+        told = f", {price}" if seconds > 0 else ""
+        yield f"Cache on disk, watched functions: {phrases.counted(count, 'program')} {what}{told}."
     if report.unlogged:
         yield f"{report.unlogged:,} more missed and were counted, but their events are not there: no cause can be told."
     for what, count in report.folded:

@@ -50,15 +50,14 @@ def advise_on_program(function: str, program: Program | None) -> tuple[Advice, .
         return ()
     found = []
     if program.constant_bytes >= _limits.CONSTANT_BYTES_TOLD:
-        noun = "arguments" if len(program.constants) > 1 else "an argument"
-        text = f"Pass {and_more(program.constants)} to {function} as {noun}: "
-        text += f"{megabytes(program.constant_bytes)} that it uses from outside are compiled in."
+        text = f"{megabytes(program.constant_bytes)} of arrays are compiled into {function}"
+        text += f" ({and_more(program.constants)}): pass as arguments what comes from outside."
         found.append(Advice(code="pass_as_argument", text=text))
     for inner in program.inner:
         # other shapes in one program, as of a network's layers, are meant
-        if inner.variants >= _limits.VARIANTS_TOLD and all(change.reason != "shape" for change in inner.changes):
+        if inner.signatures >= _limits.VARIANTS_TOLD and all(change.reason != "shape" for change in inner.changes):
             names, advice = _paths(inner.changes), advise(inner.function, inner.changes, lambda _path: None)
-            text = f"{function} holds {inner.variants} versions of {inner.function}, each lowered for itself"
+            text = f"{function} holds {inner.signatures} versions of {inner.function}, each lowered for itself"
             text += f": let {names} not vary, or pass what varies as an array."
             found += [Advice(code=each.code, text=text) for each in advice[:1]]
     return tuple(found)

@@ -35,7 +35,7 @@ def user_site(depth: int = 1) -> Site:
     frame: FrameType | None = sys._getframe(depth)  # noqa: SLF001 -- inspect.stack reads source files, 1000 times slower
     while frame is not None:
         code = frame.f_code
-        kind = whose(code.co_filename)
+        kind = whose(code.co_filename if code.co_filename[:1] != "<" else _module_file(frame))
         if kind == "user":
             return Site(f"{code.co_filename}:{frame.f_lineno}", ahead, via)
         if kind == "library":
@@ -43,6 +43,12 @@ def user_site(depth: int = 1) -> Site:
         ahead = ahead or (via is None and (code.co_name in _AHEAD and code.co_filename == _STAGES))
         frame = frame.f_back
     return Site(via or "<unknown>", ahead)
+
+
+def _module_file(frame: FrameType) -> str:
+    """Return the file of the module that code without a file of its own was made in, as a dataclass's methods are."""
+    file = frame.f_globals.get("__file__")
+    return file if isinstance(file, str) else frame.f_code.co_filename
 
 
 _STANDARD = os.path.join(sysconfig.get_path("stdlib"), "")

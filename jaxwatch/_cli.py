@@ -109,12 +109,16 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
 def _report_unknown(logs: tuple[str, ...]) -> int:
     from jaxwatch._reader import read_log  # noqa: PLC0415 -- as above
     from jaxwatch._unknown import UnknownMisses  # noqa: PLC0415
+    from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
+    from jaxwatch.renderers.terminal import put  # noqa: PLC0415
 
-    found = UnknownMisses()
-    for record in read_log(logs):
+    reading, found = read_log(logs), UnknownMisses()
+    for record in reading:
         found.add(record)
-    text = found.report() or "Every miss in the log has a reason: there is nothing to send.\n"
-    return _written(lambda: click.echo(text, nl=False))
+    if not reading.events:
+        raise LogUnreadableError(f"no event in {', '.join(logs)}.", "Give a log that --log or JAXWATCH_LOG wrote.")
+    text = found.report() or "Every miss in the log has a reason: there is nothing to send."
+    return _written(lambda: put(text.encode("utf-8", "backslashreplace").decode(), sys.stdout))
 
 
 @command.command(short_help="Say whether jaxwatch works here, and what to mend.")

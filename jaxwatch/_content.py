@@ -4,6 +4,7 @@ Duck-typed: the classes of a jaxpr have moved from version to version. Nothing o
 """
 
 import math
+import types
 from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
@@ -46,7 +47,7 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
     seen: dict[int, Any] = {}
     held: dict[int, Constant] = {}
     calls: dict[tuple[str, str], list[int]] = {}
-    equations, todo = 0, [jaxpr]
+    equations, todo, odd = 0, [jaxpr], False
     while todo and equations < _limits.PROGRAM_EQUATIONS:
         current = todo.pop()
         if id(current) in seen:
@@ -54,12 +55,15 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
         seen[id(current)] = current
         if constants:
             held.update((id(value), _constant(value)) for value in getattr(current, "consts", ()))
-        equations += len(current.eqns)
         for equation in current.eqns:
-            if equation.params and (below := _below(equation.params)):
-                todo += below
-                if equation.primitive.name in _JITS:
-                    calls.setdefault(_called(equation), []).append(id(equation.params["jaxpr"]))
+            equations += 1
+            try:
+                if equation.params and (below := _below(equation.params)):
+                    todo += below
+                    if equation.primitive.name in _JITS:
+                        calls.setdefault(_called(equation), []).append(id(equation.params["jaxpr"]))
+            except Exception:  # noqa: BLE001 -- a primitive of the user's may hold anything
+                odd = True
     return Content(
         equations,
         tuple(sorted((each for each in held.values() if each.size), key=lambda each: -each.size)),
@@ -68,7 +72,7 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
             for (name, definition), found in calls.items()
             if not definition.startswith(_compat.jax_folder())
         ),
-        bool(todo),
+        bool(todo) or odd,
     )
 
 
@@ -84,14 +88,16 @@ def _below(params: Any) -> list[Any]:
     return found
 
 
+_DESCRIPTORS = (property, types.MemberDescriptorType)  # what ``eqns`` is of jaxprs, closed ones and not
+_LASTING = ("builtins", "jax", "jaxlib", "numpy", "ml_dtypes")
 _JAXPRS: dict[type, bool] = {}  # some dozens of types; to ask each value for the attribute is ten times the price
 
 
 def _is_jaxpr(kind: type) -> bool:
     found = _JAXPRS.get(kind)
     if found is None:
-        found = hasattr(kind, "eqns")
-        if len(_JAXPRS) < 256:  # noqa: PLR2004 -- a bound, for programs with types of their own without end
+        found = isinstance(getattr(kind, "eqns", None), _DESCRIPTORS)
+        if kind.__module__.partition(".")[0] in _LASTING:  # a class of the user's must not be kept alive
             _JAXPRS[kind] = found
     return found
 
@@ -101,7 +107,7 @@ def _called(equation: Any) -> tuple[str, str]:
     inner = equation.params["jaxpr"]
     info = getattr(getattr(inner, "jaxpr", inner), "debug_info", None)
     source = str(getattr(info, "func_src_info", None) or "")
-    return str(equation.params.get("name", "")), source.partition(" at ")[2]
+    return str(equation.params.get("name", "")), source.rpartition(" at ")[2]
 
 
 def _constant(value: Any) -> Constant:

@@ -42,6 +42,5 @@ class Lookup:
         seconds, size = _compat.disk_limits()
         if compile_seconds < seconds:
             return f"compiled in less than jax_persistent_cache_min_compile_time_secs={seconds:g}"
-        if size > 0:
-            return f"smaller than jax_persistent_cache_min_entry_size_bytes={size}, or it could not be written"
-        return "it could not be written"
+        rest = "compiled too fast but for the look-up, or it could not be written"
+        return f"smaller than jax_persistent_cache_min_entry_size_bytes={size}, {rest}" if size > 0 else rest

@@ -127,7 +127,7 @@ class History:
             note = "the same code as another function object: JAX caches by function object"
             changes = (Change(reason="new_function", note=note), *changes)
         elif not changes:
-            cleared = own.caches.get(key.signature) is not caches
+            cleared = own.caches.get(key.signature, caches) is not caches
             changes = (_equal_key(key, traced=traced, cleared=cleared),)
         return Explanation(_explain.reasons_of(changes), changes, earlier)
 

@@ -79,18 +79,20 @@ def _largest(content: Content, total: int) -> tuple[str, ...]:
 
 
 def _inner(called: Called, within: Mapping[Subject, Within]) -> Inner:
-    named = [(subject, seen) for subject, seen in within.items() if subject.event_name == called.name]
-    if len({subject.definition for subject, _ in named}) != 1:  # not watched, or several of that name
-        return Inner(function=called.name, definition=called.definition, calls=called.calls, variants=called.variants)
-    subject = named[0][0]
-    changes = moved([key for _, seen in named for key in seen.keys]) if called.variants > 1 else ()
-    return Inner(
-        function=subject.name,
-        definition=subject.definition,
-        calls=called.calls,
-        variants=called.variants,
-        changes=changes,
-    )
+    named = [
+        (subject, seen)
+        for subject, seen in within.items()
+        if subject.event_name == called.name and subject.definition == called.definition
+    ]
+    told = Inner(function=called.name, definition=called.definition, calls=called.calls, variants=called.variants)
+    if not named:
+        return told
+    told = replace(told, function=named[0][0].name)
+    signatures = {key.signature: key for _, seen in named for key in seen.keys}
+    whole = all(seen.calls <= _limits.INNER_CALLS for _, seen in named)
+    if not whole or len(signatures) > called.variants:  # some calls are not looked at, or not in the program
+        return told
+    return replace(told, signatures=len(signatures), changes=moved(list(signatures.values())))
 
 
 def moved(keys: Sequence[Key]) -> tuple[Change, ...]:

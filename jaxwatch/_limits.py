@@ -40,6 +40,9 @@ VARIANTS_TOLD = 3
 # Leaves and containers of a key that is told in full, where a miss has no known reason.
 FULL_LEAVES = 200
 
+# Leaves and containers of what a library was given that are searched for an argument. Beyond, its path alone is told.
+GIVEN_LEAVES = 2_000
+
 # Lengths of texts in events.
 REPR_CHARACTERS = 80
 ABSTRACT_CHARACTERS = 2_000

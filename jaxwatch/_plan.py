@@ -155,18 +155,22 @@ def _layer_code(layer: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}{renamed}{_closed_over(layer)}"
 
 
-_CELLS = 16  # of a closure that are looked at
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial, _compat.PJIT_TYPE)
+_CLOSED_OVER = 16  # functions of a closure that are looked at
 
 
 def _closed_over(layer: Any) -> str:
     """Return the code of the functions that a function closes over: what a library makes of two is two."""
-    parts = []
-    for cell in (getattr(layer, "__closure__", None) or ())[:_CELLS] if isinstance(layer, types.FunctionType) else ():
+    parts: list[str] = []
+    for cell in (layer.__closure__ or ()) if isinstance(layer, types.FunctionType) else ():
         try:
-            inner = innermost(cell.cell_contents)
+            held = cell.cell_contents
         except ValueError:  # the cell is empty: a function that refers to itself, not yet bound
             continue
-        if isinstance(inner, types.FunctionType) and inner is not layer:
+        if type(held) not in _FUNCTIONS:  # to ask anything of what else may lie there can run code of the user's
+            continue
+        inner = innermost(held)
+        if isinstance(inner, types.FunctionType) and inner is not layer and len(parts) < _CLOSED_OVER:
             parts.append(str(hash(inner.__code__)))
     return f" over {' '.join(parts)}" if parts else ""
 

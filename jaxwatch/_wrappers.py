@@ -4,17 +4,20 @@ Told only where it is the very object: an array that the user gave to the librar
 that changed. Looked for at a miss that came by way of a library, and nowhere else.
 """
 
+import dis
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import jax
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 
+from jaxwatch import _limits
 from jaxwatch._callsite import whose
 from jaxwatch._frames import Frame
 from jaxwatch._plan import Plan
@@ -32,15 +35,19 @@ def users_arguments(frame: Frame, changes: Sequence[Change], depth: int = 1) -> 
         changes: What changed.
         depth: How many frames up to look for the library's.
     """
-    if any(change.reason in _MOVES for change in changes):
+    if not _LOCALS_ARE_SAFE or any(change.reason in _MOVES for change in changes):
         return {}
     try:
         entered = _entered(sys._getframe(depth))  # noqa: SLF001 -- as in `_callsite`
         return {} if entered is None else _found(frame, {change.path for change in changes if change.path}, entered)
-    except Exception:  # noqa: BLE001 -- a library's tree that cannot be read: the path alone is told
+    except KeyboardInterrupt:  # as in `_texts`
+        raise
+    except BaseException:  # noqa: BLE001 -- a tree that cannot be read, whatever it raises: the path alone is told
         return {}
 
 
+# Before, to read a frame's locals changes what its own `locals()` returned, and keeps them alive until it returns.
+_LOCALS_ARE_SAFE = sys.version_info >= (3, 13)
 _MOVES = ("structure", "metadata", "static")  # then a flat list of leaves may hold others at the same index
 
 
@@ -53,16 +60,12 @@ def with_users_argument(change: Change, found: Mapping[str, str]) -> Change:
 
 
 def _found(frame: Frame, wanted: set[str], entered: FrameType) -> dict[str, str]:
-    ours = {id(leaf): path for path, leaf in _own_leaves(frame.subject.plan, frame) if path in wanted}
-    if not ours:
-        return {}
-    found: dict[str, str] = {}
-    for name, value in _given(entered):
-        for below, leaf in _leaves(value):
-            path = ours.get(id(leaf))
-            if path is not None:
-                found.setdefault(path, f"{name[0]}{below} of {name[1]}")
-    return found
+    own = [(path, id(leaf)) for path, leaf in _own_leaves(frame.subject.plan, frame)]
+    given = [(f"{name}{below} of {function}", id(leaf)) for name, function, below, leaf in _given_leaves(entered)]
+    ours, theirs = (Counter(number for _, number in leaves) for leaves in (own, given))
+    names = {number: name for name, number in given}
+    # what stands twice on either side may be either
+    return {path: names[n] for path, n in own if path in wanted and ours[n] == theirs.get(n, 0) == 1}
 
 
 def _entered(frame: FrameType | None) -> FrameType | None:
@@ -78,42 +81,73 @@ def _entered(frame: FrameType | None) -> FrameType | None:
 
 
 def _own_leaves(plan: Plan, frame: Frame) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays among the jitted function's arguments, with their paths: JAX has flattened them too."""
     for position, value in enumerate(frame.args):
         name = plan.name_of(position)
         if not plan.is_static(position, name):
-            yield from ((name + below, leaf) for below, leaf in _leaves(value))
+            yield from ((name + below, leaf) for below, leaf in _flat(value))
     for keyword, value in frame.kwargs.items():
         if not plan.is_static(None, keyword):
-            yield from ((plan.keyword_path(keyword) + below, leaf) for below, leaf in _leaves(value))
+            yield from ((plan.keyword_path(keyword) + below, leaf) for below, leaf in _flat(value))
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of a tree with the paths below it; scalars are not, since one object may be many arguments."""
+def _flat(value: Any) -> Iterator[tuple[str, Any]]:
     for path, leaf in tree_flatten_with_path(value)[0]:
         if isinstance(leaf, _ARRAYS):
             yield "".join(label_text(keystr((key,))) for key in path), leaf
 
 
-def _given(frame: FrameType) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield (name, function) and value of each argument that the frame's function was given."""
+def _given_leaves(frame: FrameType) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield name, function, path below and array for what the library was given; Python's own containers alone.
+
+    To flatten anything else would run code of the user's that JAX does not run. Scalars are left out, since one object
+    may be several arguments.
+    """
+    left = _limits.GIVEN_LEAVES
+    for name, function, value in _given(frame):
+        todo: list[tuple[str, Any]] = [("", value)]
+        while todo and left:
+            below, found = todo.pop()
+            left -= 1
+            if isinstance(found, _ARRAYS):
+                yield name, function, below, found
+            elif type(found) in (list, tuple):
+                todo += [(f"{below}[{index}]", each) for index, each in enumerate(found[:left])]
+            elif type(found) is dict:
+                todo += [(f"{below}[{label_text(repr(key))}]", found[key]) for key in list(found)[:left] if _plain(key)]
+
+
+def _plain(key: Any) -> bool:
+    return type(key) in (str, int)
+
+
+def _bound_anew(code: CodeType) -> Iterator[str]:
+    for found in dis.get_instructions(code):
+        if found.opname.startswith(("STORE_", "DELETE_")):
+            # one instruction may do the work of two
+            several = found.argval if isinstance(found.argval, tuple) else (found.argval,)
+            yield from several[:1] if found.opname.endswith("LOAD_FAST") else several
+
+
+def _given(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
+    """Yield name, function and value of each argument that the frame's function was given, and has not bound anew."""
     code, local = frame.f_code, frame.f_locals
+    bound = set(_bound_anew(code))
     named = code.co_argcount + code.co_kwonlyargcount
-    first = local.get("self") if code.co_argcount and code.co_varnames[0] == "self" else None
-    for name in code.co_varnames[:named]:
-        if name in local:
-            yield (name, code.co_name), local[name]
+    names = [name for name in code.co_varnames[: named + 2] if name not in bound and name in local]
+    yield from ((name, code.co_name, local[name]) for name in names if name in code.co_varnames[:named])
+    parameters, function = _parameters(local.get("self"), code.co_name) if code.co_name == "__call__" else ([], "")
     place = named
     if code.co_flags & inspect.CO_VARARGS:
-        names, function = _parameters(first, code.co_name)
-        values = local.get(code.co_varnames[place], ())
-        for index, value in enumerate(values if isinstance(values, tuple) else ()):
-            known = names[index] if index < len(names) else f"{code.co_varnames[place]}[{index}]"
-            yield (known, function if index < len(names) else code.co_name), value
+        name = code.co_varnames[place]
+        values = local[name] if name in names else ()
+        for index, value in enumerate(values):
+            known = index < len(parameters)
+            yield (parameters[index] if known else f"{name}[{index}]"), (function if known else code.co_name), value
         place += 1
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        keywords = local.get(code.co_varnames[place], {})
-        for name, value in keywords.items() if isinstance(keywords, Mapping) else ():
-            yield (str(name), _parameters(first, code.co_name)[1]), value
+    if code.co_flags & inspect.CO_VARKEYWORDS and code.co_varnames[place] in names:
+        for name, value in local[code.co_varnames[place]].items():
+            yield str(name), function or code.co_name, value
 
 
 def _parameters(wrapper: Any, otherwise: str) -> tuple[list[str], str]:

@@ -125,8 +125,9 @@ class Inner:
     function: str
     definition: str  # file:line
     calls: int  # places in the program
-    variants: int  # different programs of it among them: each was traced, is lowered and compiled for itself
-    changes: tuple[Change, ...] = ()  # what moved between them, where the function is watched
+    variants: int  # different programs of it among them, each lowered for itself; under grad, a call has several
+    signatures: int = 0  # different keys of the calls, where the function is watched; else 0
+    changes: tuple[Change, ...] = ()  # what moved between these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

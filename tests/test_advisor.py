@@ -183,7 +183,7 @@ def test_two_weak_leaves_are_told_in_one_sentence() -> None:
 
 
 def on_inner(variants: int, *changes: Change) -> list[tuple[str, str]]:
-    inner = Inner(function="layer", definition="", calls=9, variants=variants, changes=changes)
+    inner = Inner(function="layer", definition="", calls=9, variants=99, signatures=variants, changes=changes)
     found = advise_on_program("step", Program(equations=1, constant_bytes=0, inner=(inner,)))
     return [(advice.code, advice.text) for advice in found]
 
@@ -195,8 +195,8 @@ def test_large_constants_are_to_be_passed_as_arguments() -> None:
 
     assert advice.code == "pass_as_argument"
     assert advice.text == (
-        "Pass float32[9], float32[8], float32[7] and 1 more to step as arguments: "
-        "1.0 MB that it uses from outside are compiled in."
+        "1.0 MB of arrays are compiled into step (float32[9], float32[8], float32[7] and 1 more): "
+        "pass as arguments what comes from outside."
     )
     assert advise_on_program("step", Program(equations=1, constant_bytes=least - 1, constants=texts)) == ()
     assert advise_on_program("step", None) == ()

@@ -2,6 +2,7 @@
 
 # ruff: noqa: ARG001 -- functions of the user's take what they do not use
 
+import functools
 import gc
 import itertools
 import weakref
@@ -97,7 +98,7 @@ def test_of_a_function_that_is_not_watched_nothing_is_claimed(events: Events) ->
     assert (found.function, found.variants, found.changes) == ("layer", 2, ())
 
 
-def test_of_two_functions_of_one_name_nothing_is_claimed(events: Events) -> None:
+def test_two_functions_of_one_name_are_told_apart_by_their_definition(events: Events) -> None:
     first = jaxwatch.jit(layer, static_argnames="index")
 
     def other(x: Any, index: int) -> Any:
@@ -108,7 +109,53 @@ def test_of_two_functions_of_one_name_nothing_is_claimed(events: Events) -> None
     jaxwatch.jit(lambda x: first(second(first(second(x, index=7), index=0), index=8), index=1))(X)
 
     assert {found.variants for found in inners(events)} == {2}
-    assert [found.changes for found in inners(events)] == [(), ()]
+    moved = {found.definition: [(each.before, each.after) for each in found.changes] for found in inners(events)}
+    assert moved == {
+        f"{__file__}:{layer.__code__.co_firstlineno}": [("0", "1")],
+        f"{__file__}:{other.__code__.co_firstlineno}": [("7", "8")],
+    }
+
+
+def test_a_function_that_is_not_watched_is_not_told_by_a_watched_ones_calls(events: Events) -> None:
+    def watched(x: Any, rate: float) -> Any:
+        return x * rate
+
+    watched.__name__ = watched.__qualname__ = "layer"
+    mine, theirs = jaxwatch.jit(watched, static_argnames="rate"), jax.jit(layer, static_argnames="index")
+
+    def train(x: Any) -> Any:
+        x = mine(mine(x, rate=0.1), rate=0.2)
+        for index in range(5):
+            x = theirs(x, index=index)
+        return x
+
+    jaxwatch.jit(train)(X)
+    told = {found.definition: (found.variants, found.signatures, len(found.changes)) for found in inners(events)}
+    assert told == {
+        f"{__file__}:{layer.__code__.co_firstlineno}": (5, 0, 0),
+        f"{__file__}:{watched.__code__.co_firstlineno}": (2, 2, 1),
+    }
+    assert events.last().advice == ()
+
+
+def test_calls_that_are_not_in_the_program_are_not_told_as_if_they_were(events: Events) -> None:
+    inner = jaxwatch.jit(layer, static_argnames="index")
+
+    def step(x: Any) -> Any:
+        for index in range(10, 15):
+            jax.eval_shape(functools.partial(inner, index=index), x)
+        return inner(inner(x, index=1), index=2)
+
+    jaxwatch.jit(step)(X)
+    assert [(found.variants, found.signatures, found.changes) for found in inners(events)] == [(2, 0, ())]
+
+
+def test_under_grad_the_versions_are_those_of_the_calls_and_not_of_their_parts(events: Events) -> None:
+    inner = jaxwatch.jit(layer, static_argnames="index")
+    jaxwatch.jit(jax.grad(lambda x: inner(inner(x, index=0), index=1).sum()))(X)
+
+    assert {found.signatures for found in inners(events)} == {2}
+    assert events.last().advice == (), "two are not many, though there are four parts"
 
 
 def test_the_reason_that_tells_most_comes_first_and_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,8 @@ def evidence(finding: Finding, title: str, folder: str) -> str:
 
 
 def _cause(reason: str, note: str | None) -> str:
+    if reason == "cache_lost" and note and "clear_caches" in note:
+        return "compiled before, and jax.clear_caches() was called since"
     return _CAUSES.get(reason) or clean(note or reason.replace("_", " "))
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from typing import Any
 
 import jax
 import numpy as np
@@ -79,3 +80,13 @@ def test_work_ahead_of_time_is_seen_to_be() -> None:
         assert last(_compat.COMPILE_EVENT) is True
     finally:
         _compat.unregister(listen, listen, listen)
+
+
+def test_code_that_a_library_made_without_a_file_is_the_librarys(events: Events) -> None:
+    step = jaxwatch.jit(lambda x: x + 1)
+    made: dict[str, Any] = {"__file__": "/v/lib/python3.11/site-packages/lib/__init__.py", "step": step}
+    exec(compile("def make(x):\n    return step(x)", "<string>", "exec"), made)  # noqa: S102 -- as a dataclass's __init__
+    made["make"](X)
+
+    assert events.last().site.startswith(f"{__file__}:")
+    assert events.last().via == "<string>:2"

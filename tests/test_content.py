@@ -2,6 +2,9 @@
 
 # ruff: noqa: PLW0108 -- functions of the user's take what they do not use
 
+import gc
+import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -203,3 +206,49 @@ def test_a_jaxpr_that_is_not_closed_has_no_constants() -> None:
     closed = jax.make_jaxpr(lambda x: x + 1)(X)
 
     assert content_of(closed.jaxpr) == content_of(closed)
+
+
+class Odd:
+    """A parameter that is no jaxpr, though it has equations."""
+
+    eqns = 5
+
+
+class Unhashable(type):
+    def __eq__(cls, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]  # just that
+
+
+class Strange(metaclass=Unhashable):
+    """A parameter whose type cannot be looked up."""
+
+
+@pytest.mark.parametrize("params", [{"odd": Odd()}, {"odd": Strange()}, {"odd": (Strange(),)}])
+def test_a_primitive_of_the_users_may_hold_anything(params: dict[str, Any]) -> None:
+    equation = types.SimpleNamespace(params=params, primitive=types.SimpleNamespace(name="mine"))
+    known = types.SimpleNamespace(params={}, primitive=types.SimpleNamespace(name="add"))
+
+    assert content_of(types.SimpleNamespace(eqns=[equation, known], consts=())).equations == 2
+
+
+def test_a_primitive_that_is_named_as_a_jit_and_is_none_makes_the_rest_partial() -> None:
+    jaxpr = jax.jit(lambda x: x + 1).trace(jnp.ones(3)).jaxpr
+    equation = types.SimpleNamespace(params={"mine": jaxpr}, primitive=types.SimpleNamespace(name="jit"))
+    found = content_of(types.SimpleNamespace(eqns=[equation], consts=()))
+
+    assert (found.equations, found.called, found.partial) == (2, (), True)
+
+
+def test_no_class_of_the_users_is_kept_alive() -> None:
+    class Local:
+        pass
+
+    equation = types.SimpleNamespace(params={"one": Local()}, primitive=types.SimpleNamespace(name="mine"))
+    content_of(types.SimpleNamespace(eqns=[equation], consts=()))
+    gone = weakref.ref(Local)
+    del Local, equation
+    gc.collect()
+
+    assert gone() is None

@@ -231,3 +231,14 @@ def test_a_lost_entry_is_told_with_its_cause_where_all_caches_were_cleared() -> 
 
 def test_a_clearing_is_no_cause_of_a_loss_where_it_cannot_be_seen() -> None:
     assert "clear_caches" not in str(lost(kept(1), None))
+
+
+def test_of_a_key_whose_moment_is_not_known_no_cleared_cache_is_claimed() -> None:
+    history, (first, *_) = History(), [Key(params=())]
+    history.keep("code", "one", Remembered(first, 1, 1), caches="then")
+    history._codes["code"]["one"].caches.clear()
+
+    found = history.explain("code", "one", first, traced=True, again=True, caches="now")
+
+    assert found.reasons == ("cache_lost",)
+    assert "clear_caches" not in str(found.changes)

@@ -383,3 +383,28 @@ def test_a_finalizer_that_asks_in_the_midst_of_it_does_not_lock_up() -> None:
 def test_code_of_jax_and_of_libraries_is_known(function: Any, jax_own: bool, library: bool) -> None:
     assert in_jax(function) is jax_own
     assert in_library(definition_of(function)) is library
+
+
+def test_what_lies_in_a_closure_is_asked_nothing_unless_it_is_a_function() -> None:
+    class Hostile:
+        def __getattribute__(self, name: str) -> Any:
+            raise SystemExit(name)
+
+    hostile = Hostile()
+
+    def step(x: Any) -> Any:
+        return hostile, x
+
+    assert code_of(step) == code_of(step)
+
+
+def test_a_function_is_found_in_a_closure_whatever_stands_before_it() -> None:
+    def build(kernel: Any) -> Any:
+        a = b = c = d = e = f = g = h = i = j = k = m = n = o = p = q = r = 0
+
+        def step(x: Any) -> Any:
+            return kernel(x), a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, r
+
+        return step
+
+    assert code_of(build(plain)) != code_of(build(wrapped))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import cores
@@ -11,6 +12,7 @@ from event_records import Rec, miss, run_start, training_run
 from published import Events
 
 import jaxwatch
+from jaxwatch import _cli
 from jaxwatch._unknown import MOST, UnknownMisses
 from jaxwatch.events import to_record
 
@@ -158,3 +160,23 @@ def test_malformed_keys_end_no_report(keys: Any) -> None:
 
     assert "\n## step, call 1\n" in text
     assert "\n## other, call 2\n" in text
+
+
+def test_a_log_without_any_event_is_an_error_and_no_all_clear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "junk.jsonl"
+    log.write_bytes(b"\x00\xff no json\n")
+
+    assert _cli.main(["report", "--unknown", str(log)]) == 2
+    assert "no event in" in capsys.readouterr().err
+
+
+def test_a_name_that_no_stream_can_write_is_told_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text(json.dumps(miss(1, "unknown", function="\ud800", keys=[])) + "\n")
+
+    assert _cli.main(["report", "--unknown", str(log)]) == 0
+    assert "\\ud800" in capsys.readouterr().out

@@ -1,5 +1,7 @@
 """Compiles outside watched functions: which are a finding, and what all of them cost. Pure."""
 
+from collections.abc import Collection
+
 from jaxwatch._findings import OTHER, PROCESSES_KEPT, SITES_KEPT, Cause, Finding, most_first
 
 # Compiles of one function at one place, in one process, that make it a finding: twice may be a first and a last batch.
@@ -15,6 +17,10 @@ EAGER_PLACES = 2_000
 _NAMED = 3
 _LIBRARIES = ("site-packages", "dist-packages")
 _ADVICE = ("jit_the_block", "Keep the array at a fixed size, or use numpy here, or jit the block.")
+_OWN_ADVICE = (
+    "jit_outer",
+    "If it is the backward pass: jit the transformed function, as jax.jit(jax.grad(f)), and call that.",
+)
 _REST_ADVICE = ("jit_the_block", "Jit the block: it is then compiled as one program.")
 
 
@@ -65,14 +71,20 @@ class EagerCompiles:
         """Return what the findings cost beyond the first compile of each."""
         return sum(place.seconds - place.first_seconds for place in self._again().values())
 
-    def findings(self, wall_seconds: float) -> tuple[Finding, ...]:
-        """Return what is worth a word in a run of so many seconds: what came again and again, and a dear rest."""
+    def findings(self, wall_seconds: float, watched: Collection[str] = ()) -> tuple[Finding, ...]:
+        """Return what is worth a word in a run of so many seconds: what came again and again, and a dear rest.
+
+        Args:
+            wall_seconds: How long the run took.
+            watched: Names of the watched functions: a program of such a name was compiled outside the function's own
+                call, as the backward pass is under ``grad``.
+        """
         again = self._again()
-        by_site: dict[str, dict[str, _Place]] = {}
+        by_site: dict[tuple[str, bool], dict[str, _Place]] = {}
         for (function, site), place in again.items():
-            by_site.setdefault(site, {})[function] = place
-        found = [_finding(site, places) for site, places in by_site.items()]
-        rest = {key: place for key, place in self._places.items() if key not in again}
+            by_site.setdefault((site, function in watched), {})[function] = place
+        found = [_finding(site, places, own=own) for (site, own), places in by_site.items()]
+        rest = {key: place for key, place in self._places.items() if key not in again and key[0] not in watched}
         if sum(place.seconds for place in rest.values()) >= max(REST_SECONDS, REST_SHARE * wall_seconds):
             found.append(_rest(rest))
         return tuple(found)
@@ -81,13 +93,13 @@ class EagerCompiles:
         return {key: place for key, place in self._places.items() if place.is_finding and key != (OTHER, OTHER)}
 
 
-def _finding(site: str, places: dict[str, _Place]) -> Finding:
+def _finding(site: str, places: dict[str, _Place], *, own: bool) -> Finding:
     """Return the finding of one line of code, whatever ops it compiles again and again."""
     names = sorted(places, key=lambda name: -places[name].seconds)
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     count = sum(place.count for place in places.values())
     return Finding(
-        cause=Cause("eager", ", ".join(names[:_NAMED]) + more, site, "", ()),
+        cause=Cause("eager_own" if own else "eager", ", ".join(names[:_NAMED]) + more, site, "", ()),
         values=(),
         count=count,
         seconds=sum(place.seconds for place in places.values()),
@@ -98,7 +110,7 @@ def _finding(site: str, places: dict[str, _Place]) -> Finding:
         sites=((site, count),),
         sites_left_out=0,
         processes=len({process for place in places.values() for process in place.by_process}),
-        advice=_ADVICE,
+        advice=_OWN_ADVICE if own else _ADVICE,
         via=next((place.via for place in places.values() if place.via), None),
     )
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from jaxwatch._records import SeenChange, SeenMiss
 
-Kind = Literal["recompile", "dispatch", "eager", "eager_rest"]
+Kind = Literal["recompile", "dispatch", "eager", "eager_own", "eager_rest"]
 Place = tuple[str, int]  # file:line, how often
 
 # Causes told apart. Beyond, all count for one finding without a cause, named "other".

@@ -63,6 +63,7 @@ class ReportBuilder:
         programs = tuple(dict.fromkeys(process.program for process in processes if process.program))
         wall_seconds = sum(process.seconds for process in processes)
         rows = merged_rows(_row(*found) for found in self._processes.rows())
+        watched = {row.function.rpartition(".")[2] for row in rows}
         folded = {**self._processes.folded, "finding": self._findings.folded, "eager compile": self._eager.folded}
         folded["note"] = self._notes_folded
         return Report(
@@ -76,7 +77,7 @@ class ReportBuilder:
             functions=rows,
             eager_count=self._eager.count,
             eager_seconds=self._eager.seconds,
-            findings=in_order([*self._findings.build(), *self._eager.findings(wall_seconds)]),
+            findings=in_order([*self._findings.build(), *self._eager.findings(wall_seconds, watched)]),
             notes=merged_notes(self._all_notes()),
             disk=self._stored.rows(),
             folded=tuple((what, count) for what, count in folded.items() if count),

@@ -55,3 +55,17 @@ def test_places_beyond_the_bound_are_counted() -> None:
     assert gathered.count == _eager.EAGER_PLACES + 10
     assert [finding.cause.kind for finding in gathered.findings(1.0)] == ["eager_rest"]
     assert gathered.again_seconds() == 0.0
+
+
+def test_a_watched_functions_own_program_outside_its_call_is_no_op_outside_jit() -> None:
+    gathered = compiles(
+        *[("loss", "m.py:7", 0.5, 0)] * 3, *[("add", "m.py:7", 0.25, 0)] * 3, ("step", "m.py:8", 2.0, 0)
+    )
+
+    own, op = sorted(gathered.findings(5.0, {"loss", "step"}), key=lambda finding: -finding.seconds)
+
+    assert (own.cause.kind, own.cause.function, own.count) == ("eager_own", "loss", 3)
+    assert own.advice is not None
+    assert own.advice[0] == "jit_outer"
+    assert (op.cause.kind, op.cause.function) == ("eager", "add")
+    assert [finding.cause.function for finding in gathered.findings(5.0)] == ["loss, add", ""]

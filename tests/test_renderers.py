@@ -272,6 +272,14 @@ def test_a_librarys_line_that_made_the_call_is_told_beside_the_users() -> None:
     assert "by way of optax/_tree.py:3" in text
 
 
+def test_a_backward_pass_is_not_said_to_be_outside_jit() -> None:
+    backward = [eager("step", f"{TRAIN}:7") for _ in range(3)]
+    text = rendered([run_start(), miss(1), *backward, run_end()])
+
+    assert "step: a program of that name outside its own call, at train.py:7" in text
+    assert "outside jit" not in text
+
+
 def test_advice_on_a_program_is_told_once_with_what_all_its_compiles_cost() -> None:
     text = "Pass float32[700,700] to step as an argument: 2.0 MB that it uses from outside are compiled in."
     program = {"advice": [text]}

@@ -86,6 +86,8 @@ def titles(finding: Finding, folder: str) -> list[str]:
     function = clean(finding.cause.function)
     if finding.cause.kind == "eager":
         return [f"{function}, outside jit, at {places(finding.sites, 0, folder)}"]
+    if finding.cause.kind == "eager_own":
+        return [f"{function}: a program of that name outside its own call, at {places(finding.sites, 0, folder)}"]
     if finding.cause.kind == "eager_rest":
         return ["ops outside jit, each compiled once or twice at its place"]
     head = f"{function}, not on the fast path" if finding.cause.kind == "dispatch" else function
@@ -101,7 +103,7 @@ def evidence(finding: Finding, title: str, folder: str) -> str:
     kind, parts = finding.cause.kind, []
     if kind == "eager_rest":
         parts = [f"most at {places(finding.sites, finding.sites_left_out, folder)}"]
-    elif kind != "eager":
+    elif kind not in {"eager", "eager_own"}:
         together = _with(finding.values[1:])
         parts = [together] if together and together not in title else []
         parts.append(f"{places(finding.sites, finding.sites_left_out, folder)}, {_calls(finding)}")

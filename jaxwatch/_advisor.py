@@ -89,10 +89,10 @@ def _rank(leaf: str | None) -> int:
 
 
 def _shape(_function: str, changes: list[Change], varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
-    if any(_rank(change.before) != _rank(change.after) for change in changes):
-        return "pad_or_bucket", f"Give {_paths(changes)} one number of dimensions."
-    lengths = varying(changes[0].path or "")
     names = _paths(changes)
+    if any(_rank(change.before) != _rank(change.after) for change in changes):
+        return "pad_or_bucket", f"Give {names} one number of dimensions."
+    lengths = varying(changes[0].path or "")
     if lengths is None:
         return "pad_or_bucket", f"Give {names} one shape: pad to the largest and mask, or round sizes up to a few."
     axis, sizes = lengths
@@ -169,15 +169,13 @@ def _weak_type(
     strong = next((text for text in (change.after, change.before) if text and not text.startswith("~")), "float32[]")
     dtype, _, shape = strong.partition("[")
     names = _paths(changes)
-    made = f"jnp.{dtype}({change.path})" if shape == "]" else f"{change.path}.astype(jnp.{dtype})"
     if not (change.before or "").startswith("~"):
-        made = f"jnp.{dtype}(…)" if shape == "]" else f".astype(jnp.{dtype})"
-        text = (
-            f"Give {names} its dtype where it is made, by {made}: Python scalars, and results of them alone, are weakly"
-        )
-        return "pin_dtype", f"{text} typed."
+        by = f"jnp.{dtype}(…)" if shape == "]" else f".astype(jnp.{dtype})"
+        text = f"Give {names} its dtype where it is made, by {by}"
+        return "pin_dtype", f"{text}: Python scalars, and results of them alone, are weakly typed."
     if len(changes) > 1:
         return "pin_dtype", f"Give {names} the dtype {dtype} from the first call on, as jnp.{dtype}(…) does."
+    made = f"jnp.{dtype}({change.path})" if shape == "]" else f"{change.path}.astype(jnp.{dtype})"
     return "pin_dtype", f"Pass {made} from the first call on: a Python scalar is weakly typed."
 
 

@@ -49,9 +49,8 @@ class Cause(NamedTuple):
     function: str
     definition: str
     reason: str
-    differences: tuple[
-        tuple[str, str], ...
-    ]  # sorted (reason, path, or note where there is no path); of statics, advice
+    # sorted (reason, path, or note where there is no path); of statics, the advice's code too
+    differences: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

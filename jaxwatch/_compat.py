@@ -89,6 +89,9 @@ def _has_local(module: Any, function: str, name: str) -> bool:
 HAS_LOWERED_JAXPR = _has_local(_pxla, "_cached_lowering_to_hlo", "closed_jaxpr")
 """A program can be read while it is lowered. Without: ``program`` of a miss is null."""
 
+HAS_LOWERED_MODULE = _has_local(_pxla, "_cached_compilation", "computation")
+"""What was lowered can be read while it is compiled. Without: ``fingerprint`` of a miss is null."""
+
 HAS_DISK_KEY = _has_local(_compiler, "compile_or_get_cached", "cache_key")
 """The key in the persistent cache can be read. Without: ``disk`` of a miss has none."""
 
@@ -336,6 +339,14 @@ def disk_limits() -> tuple[float, int]:
 def lowered_jaxpr(frame: FrameType | None) -> Any:
     """Return the jaxpr that the frame lowers, or None."""
     return frame.f_locals.get("closed_jaxpr") if HAS_LOWERED_JAXPR and frame is not None else None
+
+
+def lowered_text(frame: FrameType | None, elements: int) -> str | None:
+    """Return the module that the frame compiles as text, without locations, constants of more elements left out."""
+    module = frame.f_locals.get("computation") if HAS_LOWERED_MODULE and frame is not None else None
+    if module is None:
+        return None
+    return str(module.operation.get_asm(enable_debug_info=False, large_elements_limit=elements))
 
 
 def bakes_constants(frame: FrameType | None) -> bool:

@@ -3,12 +3,14 @@
 Duck-typed: the classes of a jaxpr have moved from version to version. Nothing of it is kept, no constant either.
 """
 
+import hashlib
 import math
 import types
 from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
 
+_FINGERPRINT_DIGITS = 16  # 64 bits
 _JITS = ("jit", "pjit")  # the primitive's name since 0.7, and before
 
 
@@ -74,6 +76,23 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
         ),
         bool(todo) or odd,
     )
+
+
+class Fingerprint:
+    """Hash of the lowered texts of a call's programs, without locations: equal wherever the same is compiled."""
+
+    __slots__ = ("_hash",)
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, text: str) -> None:
+        """Take the text of one more program."""
+        self._hash.update(text.encode("utf-8", "surrogatepass"))
+
+    def __str__(self) -> str:
+        """Return it as hex digits."""
+        return self._hash.hexdigest()[:_FINGERPRINT_DIGITS]
 
 
 def _below(params: Any) -> list[Any]:

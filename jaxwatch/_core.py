@@ -56,6 +56,7 @@ def pick(environ: Mapping[str, str] = os.environ) -> Core:
 
 
 CORE = pick()
+REGISTRY.call_seconds = _wrap.call_seconds() if CORE.hooks is None else CORE.hooks.call_seconds
 
 
 # ------------------------------------------------------------------ jit

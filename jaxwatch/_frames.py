@@ -24,6 +24,7 @@ class Frame:
         "content",
         "disk",
         "entry",
+        "fingerprint",
         "inner",
         "key",
         "kwargs",
@@ -55,6 +56,7 @@ class Frame:
         self.disk: list[str] = []
         self.entry: Any = None  # an events.DiskEntry, of the last look-up
         self.content: Any = None  # a _content.Content, of the largest program
+        self.fingerprint: Any = None  # a _content.Fingerprint, of all its programs
         self.inner: dict[Subject, Any] | None = None  # watched functions that it calls while traced: _inner.Within
         self.within = 0  # compiles that happened while it was traced
         self.within_seconds = 0.0

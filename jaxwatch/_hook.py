@@ -13,6 +13,9 @@ from jaxwatch._subject import make_subject
 from jaxwatch.errors import BadOptionError
 
 
+_PRICED_CALLS = 300  # some 20 µs
+
+
 class ProbeFailedError(Exception):
     """Something that the native core rests on does not hold on this JAX; never seen by users."""
 
@@ -20,9 +23,16 @@ class ProbeFailedError(Exception):
 class Hooks:
     """Watches functions by the native core ``native`` (the extension module).
 
+    Attributes:
+        native: The extension module.
+        exact: Whether departures from JAX's fast path are seen.
+        call_seconds: What a call from the cache pays for being watched, as measured at the start.
+
     Raises:
         ProbeFailedError: The core cannot be used here.
     """
+
+    call_seconds: float
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -102,11 +112,14 @@ class Hooks:
             pass
         else:
             raise ProbeFailedError("a call without its argument did not fail")
-        if cell.calls != 1 or not native.is_hooked(function) or not native.unhook(function):
+        seen, departed = cell.calls == 1 and native.is_hooked(function), cell.left == 1
+        if seen:
+            self.call_seconds = 1e-9 * min(native.price(function, _PRICED_CALLS) for _ in range(3))
+        if not seen or not native.unhook(function):
             raise ProbeFailedError("a hooked call was not seen")
         if type(function) is not _compat.PJIT_TYPE or _compat.function_of(function) is not _throw_away:
             raise ProbeFailedError("a hooked function is not what it was")
-        return exact and cell.left == 1
+        return exact and departed
 
 
 def _weakly_referable(value: Any) -> bool:

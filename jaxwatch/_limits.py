@@ -26,6 +26,9 @@ STATS_EVERY_SECONDS = 60.0
 # Equations of a program that are looked at. Beyond, its figures are of those, and say so.
 PROGRAM_EQUATIONS = 200_000
 
+# Elements of a constant that is part of a program's fingerprint; of a larger one its shape and dtype alone are.
+FINGERPRINT_ELEMENTS = 10_000
+
 # Watched functions within the trace of another one, and calls of each that are looked at. Beyond, they are not told.
 INNER_FUNCTIONS = 64
 INNER_CALLS = 64

@@ -7,8 +7,8 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from jaxwatch import _compat, _misses
-from jaxwatch._content import content_of
+from jaxwatch import _compat, _limits, _misses
+from jaxwatch._content import Fingerprint, content_of
 from jaxwatch._disk import Lookup
 from jaxwatch._frames import THREAD, Active, Frame, OpenPhase, Phase, home, under_way
 from jaxwatch._registry import REGISTRY
@@ -82,6 +82,8 @@ def _start(kind: Phase, name: str) -> None:
         _read_program(frame, where)
     elif kind == "compile":
         phase.calls_back = _compat.calls_back(where)
+        if own and frame is not None and not frame.aot:
+            _read_lowered(frame, where)
 
 
 def _read_program(frame: Frame, where: FrameType | None) -> None:
@@ -91,6 +93,13 @@ def _read_program(frame: Frame, where: FrameType | None) -> None:
     content = content_of(jaxpr, constants=_compat.bakes_constants(where))
     if frame.content is None or content.equations > frame.content.equations:
         frame.content = content
+
+
+def _read_lowered(frame: Frame, where: FrameType | None) -> None:
+    text = _compat.lowered_text(where, _limits.FINGERPRINT_ELEMENTS)
+    if text is not None:
+        frame.fingerprint = frame.fingerprint or Fingerprint()
+        frame.fingerprint.add(text)
 
 
 def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:

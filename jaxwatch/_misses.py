@@ -207,7 +207,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         reasons=explanation.reasons,
         changes=changes,
         compared_with=earlier.miss or None if earlier is not None else None,
-        fingerprint=None,
+        fingerprint=None if frame.fingerprint is None else str(frame.fingerprint),
         signature=key.signature,
         abstract=key.abstract,
         advice=_advice(frame, changes, found) + on_program,

@@ -32,6 +32,7 @@ class Counters:
         "cell",
         "compiles",
         "errors",
+        "fingerprints",
         "last_miss",
         "lowerings",
         "miss_seconds",
@@ -47,13 +48,14 @@ class Counters:
         self.by_cause: Counter[tuple[Layer, Reason]] = Counter()
         self.by_signature: Counter[str] = Counter()
         self.abstracts: dict[str, str] = {}
+        self.fingerprints: dict[str, str] = {}  # of the last program of a signature
         self.miss_seconds: Counter[float] = Counter()
         self.violations: Counter[str] = Counter()
-        self.last_miss = 0.0
+        self.last_miss = (0.0, 0, 0.0)  # when, its id, its seconds
 
     def add_miss(self, miss: CacheMiss, unix_seconds: float) -> bool:
         """Count a miss; return False where its signature had to be folded into "other"."""
-        self.last_miss = max(self.last_miss, unix_seconds)
+        self.last_miss = max(self.last_miss, (unix_seconds, miss.id, miss.seconds.total))
         self.by_cause[miss.layer, miss.reasons[0]] += 1
         if miss.layer == "dispatch":
             return True
@@ -68,6 +70,8 @@ class Counters:
         self.by_signature[miss.signature if known else OTHER] += 1
         if known:
             self.abstracts.setdefault(miss.signature, miss.abstract)
+            if miss.fingerprint is not None:
+                self.fingerprints[miss.signature] = miss.fingerprint
         return known
 
     def fold(self, other: "Counters") -> None:
@@ -89,6 +93,8 @@ class Counters:
             self.by_signature[signature if known else OTHER] += count
             if known and signature in other.abstracts:
                 self.abstracts.setdefault(signature, other.abstracts[signature])
+            if known and signature in other.fingerprints:
+                self.fingerprints[signature] = other.fingerprints[signature]
 
 
 class Subject:
@@ -171,6 +177,7 @@ class Registry:
         self._overflows: Counter[str] = Counter()
         self._exporter_errors: Counter[str] = Counter()
         self._overhead: dict[str, float] = {}
+        self.call_seconds = 0.0  # what a call pays for being watched, measured at start
         self._dead: deque[tuple[int, tuple[str, str], weakref.ref[Any]]] = deque()
 
     # -------------------------------------------------------------- watched objects
@@ -299,6 +306,7 @@ class Registry:
                 _frozen(kept.name, kept.definition, kept.totals(), in_library=kept.in_library)
                 for kept in self._definitions.values()
             )
+            calls = sum(stats.calls for stats in functions)
             return ProcessStats(
                 functions=tuple(stats for stats in functions if stats.calls or stats.trace_errors),
                 eager=dict(self._eager),
@@ -306,16 +314,16 @@ class Registry:
                 dropped=dict(self._dropped),
                 label_overflows=dict(self._overflows),
                 exporter_errors=dict(self._exporter_errors),
-                overhead_seconds=dict(self._overhead),
+                overhead_seconds={**self._overhead, "call": calls * self.call_seconds},
             )
 
     def reset(self) -> None:
         """Forget all figures, for tests; watched objects that live go on with counters at 0."""
         with self.lock:
             kept = list(self._subjects.values())
-            lock = self.lock
+            lock, price = self.lock, self.call_seconds
             self.__init__()  # type: ignore[misc]  # the one list of what there is to forget
-            self.lock = lock
+            self.lock, self.call_seconds = lock, price
             for ref, subject in kept:
                 if (watched := ref()) is not None:
                     subject.counters.cell.reset()
@@ -325,6 +333,7 @@ class Registry:
 
 def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool) -> FunctionStats:
     trace, lower, compiled = counters.phases
+    last_miss, miss_id, miss_seconds = counters.last_miss
     by_cause: Mapping[tuple[Layer, Reason], int] = dict(counters.by_cause)
     return FunctionStats(
         function=name,
@@ -342,9 +351,12 @@ def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool)
         misses_by_signature=dict(counters.by_signature),
         abstracts=dict(counters.abstracts),
         miss_seconds=dict(counters.miss_seconds),
-        last_miss_unix_seconds=counters.last_miss,
+        last_miss_unix_seconds=last_miss,
         violations=dict(counters.violations),
         in_library=in_library,
+        fingerprints=dict(counters.fingerprints),
+        last_miss_id=miss_id,
+        last_miss_seconds=miss_seconds,
     )
 
 

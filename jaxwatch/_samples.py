@@ -33,12 +33,22 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Exemplar:
+    """One of the values that a histogram counted: the miss with that ``id`` in the event log."""
+
+    miss: int
+    seconds: float
+    unix_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Histogram:
     """One histogram: ``counts`` are cumulative, one for each bound of the family and the last for ``+Inf``."""
 
     labels: tuple[str, ...]
     counts: tuple[int, ...]
     seconds: float
+    exemplar: Exemplar | None = None
 
 
 class Scrape:
@@ -96,22 +106,32 @@ def _signature_misses(scrape: Scrape) -> Iterator[Sample]:
             yield Sample((label, signature), count)
 
 
-def _abstracts(scrape: Scrape) -> Iterator[Sample]:
-    for label, group in scrape.functions.items():
-        texts: dict[str, str] = {}
-        for stats in group:
-            for signature, abstract in stats.abstracts.items():
-                texts.setdefault(scrape.labels.signature(label, signature), abstract)
-        texts.pop(OTHER, None)
-        for signature, abstract in texts.items():
-            yield Sample((label, signature, shortened(abstract, _limits.ABSTRACT_LABEL_CHARACTERS)), 1)
+def _by_signature(field: str) -> Maker:
+    def make(scrape: Scrape) -> Iterator[Sample]:
+        for label, group in scrape.functions.items():
+            texts: dict[str, str] = {}
+            for stats in group:
+                for signature, text in getattr(stats, field).items():
+                    texts.setdefault(scrape.labels.signature(label, signature), text)
+            texts.pop(OTHER, None)
+            for signature, text in texts.items():
+                yield Sample((label, signature, shortened(text, _limits.ABSTRACT_LABEL_CHARACTERS)), 1)
+
+    return make
 
 
 def _compile_durations(scrape: Scrape) -> Iterator[Histogram]:
     bounds = _family("jaxwatch_compile_duration_seconds").buckets
     for label, group in scrape.functions.items():
         counts = classic(bounds, (stats.miss_seconds for stats in group))
-        yield Histogram((label,), counts, math.fsum(stats.seconds.total for stats in group))
+        yield Histogram((label,), counts, math.fsum(stats.seconds.total for stats in group), _last_miss(group))
+
+
+def _last_miss(group: Iterable[FunctionStats]) -> Exemplar | None:
+    last = max(group, key=lambda stats: stats.last_miss_unix_seconds)
+    if not last.last_miss_id:
+        return None
+    return Exemplar(last.last_miss_id, last.last_miss_seconds, last.last_miss_unix_seconds)
 
 
 def _dispatch_durations(scrape: Scrape) -> Iterator[Histogram]:
@@ -196,8 +216,8 @@ MAKERS: Mapping[str, Maker] = {
     "jaxwatch_calls_total": _summed("calls"),
     "jaxwatch_cache_misses_total": _misses,
     "jaxwatch_signature_cache_misses_total": _signature_misses,
-    "jaxwatch_signature_info": _abstracts,
-    "jaxwatch_program_info": lambda _: (),  # no fingerprint is taken yet
+    "jaxwatch_signature_info": _by_signature("abstracts"),
+    "jaxwatch_program_info": _by_signature("fingerprints"),
     "jaxwatch_signatures": _summed("signatures"),
     "jaxwatch_compile_duration_seconds": _compile_durations,
     "jaxwatch_compile_phase_seconds_total": _phases,

@@ -1,7 +1,7 @@
 """``FunctionStats`` and ``ProcessStats``: frozen figures, as ``jaxwatch.stats`` and the collectors read them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jaxwatch._histogram import quantile
 from jaxwatch.events import Layer, PhaseSeconds, Reason
@@ -29,6 +29,9 @@ class FunctionStats:
         miss_seconds: Upper bound of a bucket in seconds → misses that took so long in all phases.
         last_miss_unix_seconds: When the last miss was, in seconds since 1970; 0 before any.
         violations: Action (``raise``, ``warn``, ``record``) → misses that a guard forbade.
+        fingerprints: Signature → fingerprint of its program, of the last one where it was compiled again.
+        last_miss_id: ``id`` of the last miss; 0 before any.
+        last_miss_seconds: What the last miss took, in all phases.
         in_library: Whether the function's file belongs to an installed package and not to the user's program.
     """
 
@@ -50,6 +53,9 @@ class FunctionStats:
     last_miss_unix_seconds: float
     violations: Mapping[str, int]
     in_library: bool
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    last_miss_id: int = 0
+    last_miss_seconds: float = 0.0
 
     def dispatch_quantile(self, q: float) -> float | None:
         """Return the latency in seconds below which a share ``q`` of the calls from the cache stayed; None of none."""

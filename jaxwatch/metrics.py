@@ -11,8 +11,10 @@ import sys
 import threading
 import time
 import weakref
+from bisect import bisect_left
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from jaxwatch._labels import Labels, clean
 from jaxwatch._metrics import FAMILIES, Family
@@ -29,6 +31,7 @@ __all__ = ["Collector", "register", "unregister"]
 EXPORTER = "prometheus"
 """What the collector is called in ``jaxwatch_exporter_errors_total``."""
 
+_EXEMPLAR_DIGITS = 100  # OpenMetrics allows 128 characters of labels
 _BUILD_INFO = "jaxwatch_build_info"
 _EXPORTER_ERRORS = "jaxwatch_exporter_errors_total"
 
@@ -130,7 +133,7 @@ class Collector:
             now = last
         self._seconds[key] = now
         if isinstance(sample, Histogram):
-            return Histogram(sample.labels, sample.counts, now)
+            return replace(sample, seconds=now)
         return Sample(sample.labels, now)
 
 
@@ -237,8 +240,7 @@ def _metric(family: Family, samples: Samples = ()) -> "Metric":
         bounds = [*(str(float(bound)) for bound in family.buckets), "+Inf"]
         for sample in samples:
             if isinstance(sample, Histogram):
-                counts = list(zip(bounds, map(_counted, sample.counts), strict=True))
-                histogram.add_metric(sample.labels, counts, _counted(sample.seconds))
+                histogram.add_metric(sample.labels, _buckets(bounds, family, sample), _counted(sample.seconds))
         return histogram
     make, number = (core.GaugeMetricFamily, float) if family.kind == "gauge" else (core.CounterMetricFamily, _counted)
     metric = make(family.name, family.help, labels=family.labels, unit=family.unit)
@@ -246,6 +248,19 @@ def _metric(family: Family, samples: Samples = ()) -> "Metric":
         if isinstance(sample, Sample):
             metric.add_metric(sample.labels, number(sample.value))
     return metric
+
+
+def _buckets(bounds: list[str], family: Family, histogram: Histogram) -> list[Any]:
+    """Return the buckets; that of the exemplar with it, which OpenMetrics shows and the text format leaves out."""
+    buckets: list[Any] = list(zip(bounds, map(_counted, histogram.counts), strict=True))
+    if (exemplar := histogram.exemplar) is not None:
+        from prometheus_client.samples import Exemplar  # noqa: PLC0415 -- as above
+
+        place = bisect_left(family.buckets, exemplar.seconds)
+        number = str(exemplar.miss)[:_EXEMPLAR_DIGITS]
+        shown = Exemplar({"miss": number}, _counted(exemplar.seconds), _counted(exemplar.unix_seconds))
+        buckets[place] = (*buckets[place], shown)
+    return buckets
 
 
 def _counted(value: float) -> float:

@@ -3,9 +3,13 @@
 # ruff: noqa: PLW0108 -- functions of the user's take what they do not use
 
 import gc
+import re
+import subprocess
+import sys
 import types
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import cores
@@ -252,3 +256,77 @@ def test_no_class_of_the_users_is_kept_alive() -> None:
     gc.collect()
 
     assert gone() is None
+
+
+# ------------------------------------------------------------------ fingerprints
+
+PRINTS_ITS_FINGERPRINT = """
+import jax, numpy as np, jaxwatch
+from jaxwatch import _hub, _misses
+
+@jaxwatch.jit
+def step(x, names):
+    return (jax.numpy.tanh(x) + {constant}).sum(), names
+
+_hub.HUB.add("print", lambda event: event.kind == "cache_miss" and print(event.fingerprint, event.signature))
+step(np.ones({rows}, np.float32), {{"b": 1, "a": 2}})
+"""
+
+
+def fingerprint(function: Any, *args: Any) -> str | None:
+    with told() as events:
+        jaxwatch.jit(function)(*args)
+    return events.last().fingerprint
+
+
+def in_another_process(folder: Path, *, constant: int = 1, rows: int = 3, above: str = "") -> list[str]:
+    folder.mkdir()
+    script = folder / "train.py"
+    script.write_text(above + PRINTS_ITS_FINGERPRINT.format(constant=constant, rows=rows))
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.split()
+
+
+def test_a_fingerprint_is_equal_wherever_the_same_is_compiled(tmp_path: Path) -> None:
+    first = in_another_process(tmp_path / "a")
+    elsewhere = in_another_process(tmp_path / "b", above="\n\nprint\n")  # other paths, other lines
+    other = in_another_process(tmp_path / "c", constant=2)
+
+    assert re.fullmatch("[0-9a-f]{16}", first[0])
+    assert first == elsewhere
+    assert first[1] == other[1], "the key is the same"
+    assert first[0] != other[0], "and the program is not"
+
+
+def test_a_program_that_is_compiled_again_has_the_fingerprint_that_it_had() -> None:
+    def step(x: Any) -> Any:
+        return x * 2
+
+    before = fingerprint(step, X)
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX's own
+
+    assert fingerprint(step, X) == before
+    assert fingerprint(step, X[:2]) != before
+
+
+def test_a_call_that_calls_back_has_a_fingerprint_without_addresses() -> None:
+    def made() -> str | None:
+        return fingerprint(lambda x: jax.pure_callback(lambda y: y, x, x) + 1, X)
+
+    assert made() == made()
+
+
+@pytest.mark.parametrize("size", [10, 5_000])
+def test_constants_are_part_of_it_up_to_a_bound(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "FINGERPRINT_ELEMENTS", 1_000)
+    tables = [np.arange(size, dtype=np.float32) + step for step in (0, 1)]
+    found = [fingerprint(lambda x, table=table: x[0] + table, X) for table in tables]
+
+    assert (found[0] == found[1]) is (size > _limits.FINGERPRINT_ELEMENTS)
+
+
+@pytest.mark.parametrize("missing", ["HAS_LOWERED_MODULE"])
+def test_a_jax_that_shows_no_module_has_none(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_compat, missing, False)
+
+    assert fingerprint(lambda x: x + 1, X) is None

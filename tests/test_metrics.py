@@ -417,3 +417,20 @@ def test_the_core_in_use_is_told_once_the_engine_is_loaded() -> None:
     (family,) = [f for f in metrics.Collector().collect() if f.name == "jaxwatch_build_info"]
 
     assert [sample.labels["core"] for sample in family.samples] == [_core.CORE.name]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.0029, 2.5, 1e6])
+def test_the_last_miss_stands_as_exemplar_in_the_bucket_that_counts_it(seconds: float) -> None:
+    stats = made(last_miss_id=7, last_miss_seconds=seconds, last_miss_unix_seconds=1.7e9, miss_seconds={seconds: 1})
+    family = exposed(Log(process(stats)).collector)["jaxwatch_compile_duration_seconds"]
+
+    (bucket,) = (sample for sample in family.samples if sample.exemplar is not None)
+    assert bucket.exemplar.labels == {"miss": "7"}
+    assert (bucket.exemplar.value, float(bucket.exemplar.timestamp)) == (seconds, 1.7e9)
+    assert seconds <= float(bucket.labels["le"])
+    lower = [sample for sample in family.samples if float(sample.labels.get("le", "inf")) < seconds]
+    assert all(float(sample.labels["le"]) < float(bucket.labels["le"]) for sample in lower)
+    assert not any(
+        sample.exemplar
+        for sample in exposed(Log(process(stats)).collector, "text")["jaxwatch_compile_duration_seconds"].samples
+    )

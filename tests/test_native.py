@@ -754,3 +754,28 @@ def _alike(events: Events) -> list[Any]:
         )
         for miss in built
     ]
+
+
+# ------------------------------------------------------------------ the price of a call
+
+
+def test_what_a_call_pays_is_measured_at_the_start(core: str) -> None:
+    del core
+    assert 0 < REGISTRY.call_seconds < 1e-3
+
+
+def test_pricing_leaves_the_function_as_it_was(native: Any) -> None:
+    function = jax.jit(lambda x: x + 1)
+    cell = native.Cell()
+    native.hook(function, cell, None)
+    price = native.price(function, 1_000)
+
+    assert 0 < price < 1e6
+    assert cell.calls == 1_000
+    assert sum(cell.counts().values()) == 1_000
+    assert function(1) == 2
+    assert native.unhook(function)
+    with pytest.raises(ValueError, match="not hooked"):
+        native.price(function, 1_000)
+    with pytest.raises(TypeError, match="not a jitted function"):
+        native.price(len, 1_000)

@@ -297,3 +297,40 @@ def test_a_reader_sees_figures_while_others_count() -> None:
         thread.join()
     functions = registry.snapshot().functions
     assert sum(f.misses for f in functions) == sum(f.calls for f in functions)
+
+
+# ------------------------------------------------------------------ what calls cost, and what was compiled
+
+
+def test_calls_cost_their_number_times_the_price_of_one_of_the_dead_too() -> None:
+    registry = Registry()
+    registry.call_seconds = 2e-6
+    living, one = watched(registry)
+    dying, two = watched(registry, name="other")
+    one.counters.cell.calls, two.counters.cell.calls = 300, 200
+    del dying
+    gc.collect()
+
+    assert registry.snapshot().overhead_seconds["call"] == pytest.approx(1e-3)
+    registry.reset()
+    assert registry.call_seconds == 2e-6
+    assert registry.snapshot().overhead_seconds == {"call": 0}
+    del living
+
+
+def test_the_last_program_of_a_signature_counts_and_the_last_miss_is_named() -> None:
+    registry = Registry()
+    thing, made = watched(registry)
+    made.counters.cell.calls = 4
+    registry.count_miss(made, miss("s1", id=1, fingerprint="aa", seconds=PhaseSeconds(lower=1.0)), 10.0)
+    registry.count_miss(made, miss("s2", id=2, fingerprint="bb", seconds=PhaseSeconds(lower=2.0)), 30.0)
+    registry.count_miss(made, miss("s1", id=3, fingerprint="cc", seconds=PhaseSeconds(lower=3.0)), 20.0)
+    registry.count_miss(made, miss("s2", id=4, fingerprint=None), 25.0)
+
+    stats = registry.stats(made)
+    assert stats.fingerprints == {"s1": "cc", "s2": "bb"}
+    assert (stats.last_miss_id, stats.last_miss_seconds, stats.last_miss_unix_seconds) == (2, 2.0, 30.0)
+    del thing
+    gc.collect()
+    (after,) = registry.snapshot().functions
+    assert (after.fingerprints, after.last_miss_id) == ({"s1": "cc", "s2": "bb"}, 2)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxwatch._histogram import SIZE, Cell, as_seconds, upper_seconds
 from jaxwatch._labels import Labels
 from jaxwatch._metrics import FAMILIES, REASONS_AT_0
-from jaxwatch._samples import MAKERS, Histogram, Sample, Scrape, classic
+from jaxwatch._samples import MAKERS, Exemplar, Histogram, Sample, Scrape, classic
 from jaxwatch._stats import ProcessStats, SiteStats
 from jaxwatch.events import PhaseSeconds
 
@@ -197,3 +197,21 @@ def test_names_that_differ_only_in_what_cannot_be_shown_are_summed() -> None:
     assert samples("exporter_errors_total", process(exporter_errors={"a\ud800": 1, "a?": 2})) == {("a?",): 3}
     eager = {"a\0:1": SiteStats(count=1, seconds=0), "a?:1": SiteStats(count=2, seconds=0)}
     assert samples("eager_compiles_total", process(eager=eager)) == {("a?:1",): 3}
+
+
+def test_a_signatures_program_is_told_and_of_what_is_other_none() -> None:
+    stats = made(fingerprints={"s01": "aa", "other": "bb"}, misses_by_signature={"s01": 1, "other": 2})
+
+    assert samples("program_info", process(stats)) == {("step", "s01", "aa"): 1}
+
+
+def test_the_last_miss_of_all_that_share_a_label_is_the_histograms_exemplar() -> None:
+    old = made(last_miss_unix_seconds=5.0, last_miss_id=9, last_miss_seconds=2.0, miss_seconds={2.0: 1})
+    new = made(last_miss_unix_seconds=6.0, last_miss_id=3, last_miss_seconds=0.5, miss_seconds={0.5: 1}, function="b")
+
+    made_of = MAKERS["jaxwatch_compile_duration_seconds"](Scrape(process(old, new), Labels()))
+    assert [one.exemplar for one in made_of if isinstance(one, Histogram)] == [
+        Exemplar(9, 2.0, 5.0),
+        Exemplar(3, 0.5, 6.0),
+    ]
+    assert histogram("compile_duration_seconds", process(made())).exemplar is None

@@ -63,7 +63,7 @@ class LogReading:
             if line is None:
                 self.fault(f"is longer than {LINE_BYTES:,} bytes")
             elif line.strip():
-                found = _record(line)
+                found = record_of(line)
                 if isinstance(found, str):
                     self.fault(found if line.endswith(b"\n") else f"{found}: cut off at the end of the file")
                 else:
@@ -96,7 +96,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
         yield None
 
 
-def _record(line: bytes) -> Record | str:
+def record_of(line: bytes) -> Record | str:
     """Return the record on a line, or what is wrong with the line."""
     try:
         found = json.loads(line.decode("utf-8-sig"))

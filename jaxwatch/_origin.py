@@ -22,4 +22,5 @@ def origin() -> Origin:
         pid=os.getpid(),
         process_index=compat.process_index() if compat is not None else None,
         thread_name=threading.current_thread().name,
+        process_count=compat.process_count() if compat is not None else None,
     )

@@ -354,7 +354,7 @@ def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool)
         last_miss_unix_seconds=last_miss,
         violations=dict(counters.violations),
         in_library=in_library,
-        fingerprints=dict(counters.fingerprints),
+        fingerprints={signature: (one,) for signature, one in counters.fingerprints.items()},
         last_miss_id=miss_id,
         last_miss_seconds=miss_seconds,
     )

@@ -61,7 +61,6 @@ class _Watch:
             wall_seconds=self._clock() - self._started,
             exit_code=self.exit_code,
             jax_version=None,
-            process_count=None,
         )
         self.export(end)
         with self._lock:

@@ -106,18 +106,28 @@ def _signature_misses(scrape: Scrape) -> Iterator[Sample]:
             yield Sample((label, signature), count)
 
 
-def _by_signature(field: str) -> Maker:
-    def make(scrape: Scrape) -> Iterator[Sample]:
-        for label, group in scrape.functions.items():
-            texts: dict[str, str] = {}
-            for stats in group:
-                for signature, text in getattr(stats, field).items():
-                    texts.setdefault(scrape.labels.signature(label, signature), text)
-            texts.pop(OTHER, None)
-            for signature, text in texts.items():
-                yield Sample((label, signature, shortened(text, _limits.ABSTRACT_LABEL_CHARACTERS)), 1)
+def _abstracts(scrape: Scrape) -> Iterator[Sample]:
+    for label, group in scrape.functions.items():
+        texts: dict[str, str] = {}
+        for stats in group:
+            for signature, abstract in stats.abstracts.items():
+                texts.setdefault(scrape.labels.signature(label, signature), abstract)
+        texts.pop(OTHER, None)
+        for signature, abstract in texts.items():
+            yield Sample((label, signature, shortened(abstract, _limits.ABSTRACT_LABEL_CHARACTERS)), 1)
 
-    return make
+
+def _programs(scrape: Scrape) -> Iterator[Sample]:
+    for label, group in scrape.functions.items():
+        found = {
+            (scrape.labels.signature(label, signature), shortened(fingerprint, _limits.NAME_CHARACTERS))
+            for stats in group
+            for signature, fingerprints in stats.fingerprints.items()
+            for fingerprint in fingerprints[: _limits.LABEL_FINGERPRINTS]
+        }
+        for signature, fingerprint in sorted(found):
+            if signature != OTHER:
+                yield Sample((label, signature, fingerprint), 1)
 
 
 def _compile_durations(scrape: Scrape) -> Iterator[Histogram]:
@@ -216,8 +226,8 @@ MAKERS: Mapping[str, Maker] = {
     "jaxwatch_calls_total": _summed("calls"),
     "jaxwatch_cache_misses_total": _misses,
     "jaxwatch_signature_cache_misses_total": _signature_misses,
-    "jaxwatch_signature_info": _by_signature("abstracts"),
-    "jaxwatch_program_info": _by_signature("fingerprints"),
+    "jaxwatch_signature_info": _abstracts,
+    "jaxwatch_program_info": _programs,
     "jaxwatch_signatures": _summed("signatures"),
     "jaxwatch_compile_duration_seconds": _compile_durations,
     "jaxwatch_compile_phase_seconds_total": _phases,

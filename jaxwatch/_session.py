@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from jaxwatch import _limits, _options
+from jaxwatch._build import build
 from jaxwatch._hub import HUB
 from jaxwatch._origin import loaded_compat, origin
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import BadOptionError, JaxwatchWarning, LogUnwritableError
-from jaxwatch.events import Event, FunctionStatsEvent, Run
+from jaxwatch.events import Event, FunctionStatsEvent, ProcessStatsEvent, Run
 from jaxwatch.exporters.console import console_exporter
 from jaxwatch.exporters.jsonl import LogFile
 
@@ -120,7 +121,7 @@ def _start_ticker() -> None:
 
 
 def write_stats() -> None:
-    """Write the figures of each function to the log, as they are now."""
+    """Write the figures of the process and of each function to the log, as they are now."""
     log = SESSION.log
     if log is None:
         return
@@ -128,9 +129,18 @@ def write_stats() -> None:
         log(event)
 
 
-def stats_events() -> Iterator[FunctionStatsEvent]:
-    """Yield the figures of each function, as they are now: for the log, and for the report of a live process."""
-    for stats in REGISTRY.snapshot().functions:
+def stats_events() -> Iterator[FunctionStatsEvent | ProcessStatsEvent]:
+    """Yield the figures of the process and of each function: for the log, and for the report of a live process."""
+    snapshot = REGISTRY.snapshot()
+    yield ProcessStatsEvent(
+        origin=origin(),
+        **{name: value for name, value in build()._asdict().items() if name != "process_index"},
+        dropped=dict(snapshot.dropped),
+        label_overflows=dict(snapshot.label_overflows),
+        exporter_errors=dict(snapshot.exporter_errors),
+        overhead_seconds=dict(snapshot.overhead_seconds),
+    )
+    for stats in snapshot.functions:
         yield FunctionStatsEvent(
             origin=origin(),
             function=stats.function,
@@ -162,7 +172,6 @@ def _run(phase: Literal["start", "end"]) -> Run:
         wall_seconds=time.monotonic() - _STARTED,
         exit_code=SESSION.exit_code,
         jax_version=None if compat is None else compat.jax_versions()[0],
-        process_count=None if compat is None else compat.process_count(),
     )
 
 

@@ -29,7 +29,8 @@ class FunctionStats:
         miss_seconds: Upper bound of a bucket in seconds → misses that took so long in all phases.
         last_miss_unix_seconds: When the last miss was, in seconds since 1970; 0 before any.
         violations: Action (``raise``, ``warn``, ``record``) → misses that a guard forbade.
-        fingerprints: Signature → fingerprint of its program, of the last one where it was compiled again.
+        fingerprints: Signature → fingerprints of its program: one for each process that the figures are of, of the last
+            program where it was compiled again there; equal ones once.
         last_miss_id: ``id`` of the last miss; 0 before any.
         last_miss_seconds: What the last miss took, in all phases.
         in_library: Whether the function's file belongs to an installed package and not to the user's program.
@@ -53,7 +54,7 @@ class FunctionStats:
     last_miss_unix_seconds: float
     violations: Mapping[str, int]
     in_library: bool
-    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     last_miss_id: int = 0
     last_miss_seconds: float = 0.0
 

@@ -78,6 +78,7 @@ class Origin:
     pid: int
     process_index: int | None  # jax.process_index() where jax.distributed runs
     thread_name: str
+    process_count: int | None = None  # jax.process_count() there
 
     @property
     def time(self) -> str:
@@ -260,7 +261,6 @@ class Run(Event):
     wall_seconds: float
     exit_code: int | None
     jax_version: str | None
-    process_count: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +275,23 @@ class FunctionStatsEvent(Event):
     misses: int
     signatures: int
     dispatch: dict[str, int] = field(default_factory=dict)  # upper bound in seconds → calls that hit the cache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStatsEvent(Event):
+    """Cumulative figures of the process itself, and what runs in it; the last one in a log counts."""
+
+    kind: ClassVar[str] = "process_stats"
+    origin: Origin
+    version: str  # jaxwatch's
+    jax_version: str  # "" before jax is loaded, as the next two
+    jaxlib_version: str
+    backend: str  # "" before one is up
+    core: str  # native or python
+    dropped: dict[str, int]  # what a bound or a failing exporter made us drop
+    label_overflows: dict[str, int]
+    exporter_errors: dict[str, int]
+    overhead_seconds: dict[str, float]  # what jaxwatch itself took
 
 
 def to_record(event: Event) -> dict[str, Any]:

@@ -4,18 +4,17 @@
 """
 
 import contextlib
-import functools
 import math
 import os
-import sys
 import threading
 import time
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from jaxwatch._build import Build, build
 from jaxwatch._labels import Labels, clean
 from jaxwatch._metrics import FAMILIES, Family
 from jaxwatch._samples import MAKERS, Histogram, Sample, Samples, Scrape
@@ -45,6 +44,7 @@ class Collector:
 
     Args:
         read: Returns the figures; by default those of this process.
+        builds: Returns what runs in each process that the figures are of; by default in this one.
         count_error: Called with "prometheus" for each exception caught; by default this process's registry counts it.
         add_overhead: Called with "scrape" and the CPU seconds it took; by default this process's registry adds them.
     """
@@ -53,12 +53,14 @@ class Collector:
         self,
         read: Callable[[], ProcessStats] | None = None,
         *,
+        builds: Callable[[], Iterable[Build]] = lambda: (build(),),
         count_error: Callable[[str], None] | None = None,
         add_overhead: Callable[[str, float], None] | None = None,
     ) -> None:
         from jaxwatch._registry import REGISTRY  # noqa: PLC0415 -- the engine's state stands above this module
 
         self._read = read or REGISTRY.snapshot
+        self._builds = builds
         self._count_error = count_error or REGISTRY.count_exporter_error
         self._add_overhead = add_overhead or REGISTRY.add_overhead
         self._labels = Labels()
@@ -99,7 +101,7 @@ class Collector:
 
     def _samples(self, family: Family, scrape: Scrape | None) -> Samples:
         if family.name == _BUILD_INFO:
-            return [Sample(_build_info(), 1)]
+            return [Sample(tuple(map(clean, build)), 1) for build in self._builds()]
         if family.name == _EXPORTER_ERRORS:
             return self._exporter_errors(MAKERS[family.name](scrape) if scrape else ())
         # With nothing to read, no samples: a 0 would look as if the process had started anew.
@@ -202,33 +204,6 @@ def _registry(registry: "CollectorRegistry | None") -> "CollectorRegistry":
         problem = f"registry={registry!r} is no registry of metrics."
         raise BadOptionError(problem, "Give a prometheus_client.CollectorRegistry, or None for the default one.")
     return registry
-
-
-def _build_info() -> tuple[str, ...]:
-    """Return the label values of ``jaxwatch_build_info``, as far as they are known without starting anything."""
-    engine, jax = sys.modules.get("jaxwatch._core"), sys.modules.get("jax")
-    picked = getattr(engine, "CORE", None)  # not there before a function is watched, or while it is picked
-    core = "" if picked is None else str(picked.name)
-    # A jax that is still being imported, on another thread, must not be imported here too: the two could wait for each
-    # other, and Python resolves that by handing out half a module.
-    if jax is None or getattr(jax.__spec__, "_initializing", False):
-        return _version(), "", "", "", core, ""
-    from jaxwatch import _compat  # noqa: PLC0415 -- it imports jax
-
-    index = _compat.process_index()
-    process = "" if index is None else str(index)
-    values = (_version(), *_compat.jax_versions(), _compat.backend_platform(), core, process)
-    return tuple(map(clean, values))
-
-
-@functools.cache
-def _version() -> str:
-    from importlib import metadata  # noqa: PLC0415 -- 15 ms that only a scrape needs
-
-    try:
-        return metadata.version("jaxwatch")
-    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
-        return ""
 
 
 def _metric(family: Family, samples: Samples = ()) -> "Metric":

@@ -26,6 +26,7 @@ from jaxwatch.events import (
     EagerCompile,
     Event,
     FunctionStatsEvent,
+    ProcessStatsEvent,
     Origin,
     PhaseSeconds,
     Run,
@@ -76,10 +77,21 @@ ALL: dict[str, Event] = {
         wall_seconds=0.1,
         exit_code=None,
         jax_version="0.10.2",
-        process_count=None,
     ),
     "function_stats": FunctionStatsEvent(
         origin=ORIGIN, function="step", definition="a.py:1", calls=9, misses=1, signatures=1, dispatch={"1e-05": 8}
+    ),
+    "process_stats": ProcessStatsEvent(
+        origin=ORIGIN,
+        version="0.1.0",
+        jax_version="0.10.2",
+        jaxlib_version="0.10.2",
+        backend="cpu",
+        core="native",
+        dropped={"key": 1},
+        label_overflows={},
+        exporter_errors={"log": 2},
+        overhead_seconds={"miss": 0.5},
     ),
 }
 

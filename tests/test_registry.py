@@ -328,9 +328,9 @@ def test_the_last_program_of_a_signature_counts_and_the_last_miss_is_named() -> 
     registry.count_miss(made, miss("s2", id=4, fingerprint=None), 25.0)
 
     stats = registry.stats(made)
-    assert stats.fingerprints == {"s1": "cc", "s2": "bb"}
+    assert stats.fingerprints == {"s1": ("cc",), "s2": ("bb",)}
     assert (stats.last_miss_id, stats.last_miss_seconds, stats.last_miss_unix_seconds) == (2, 2.0, 30.0)
     del thing
     gc.collect()
     (after,) = registry.snapshot().functions
-    assert (after.fingerprints, after.last_miss_id) == ({"s1": "cc", "s2": "bb"}, 2)
+    assert (after.fingerprints, after.last_miss_id) == ({"s1": ("cc",), "s2": ("bb",)}, 2)

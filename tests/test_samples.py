@@ -200,9 +200,9 @@ def test_names_that_differ_only_in_what_cannot_be_shown_are_summed() -> None:
 
 
 def test_a_signatures_program_is_told_and_of_what_is_other_none() -> None:
-    stats = made(fingerprints={"s01": "aa", "other": "bb"}, misses_by_signature={"s01": 1, "other": 2})
+    stats = made(fingerprints={"s01": ("aa", "cc"), "other": ("bb",)}, misses_by_signature={"s01": 1, "other": 2})
 
-    assert samples("program_info", process(stats)) == {("step", "s01", "aa"): 1}
+    assert samples("program_info", process(stats)) == {("step", "s01", "aa"): 1, ("step", "s01", "cc"): 1}
 
 
 def test_the_last_miss_of_all_that_share_a_label_is_the_histograms_exemplar() -> None:

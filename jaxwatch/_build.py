@@ -4,8 +4,6 @@ import functools
 import sys
 from typing import NamedTuple
 
-from jaxwatch._origin import loaded_compat
-
 
 class Build(NamedTuple):
     """Versions and the like; "" where it is not known yet. As the labels of ``jaxwatch_build_info``, in their order."""
@@ -30,7 +28,9 @@ def build() -> Build:
     from jaxwatch import _compat  # noqa: PLC0415 -- it imports jax
 
     index = _compat.process_index()
-    return Build(_version(), *_compat.jax_versions(), _compat.backend_platform(), core, "" if index is None else str(index))
+    return Build(
+        _version(), *_compat.jax_versions(), _compat.backend_platform(), core, "" if index is None else str(index)
+    )
 
 
 @functools.cache

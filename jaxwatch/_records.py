@@ -2,17 +2,18 @@
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 Record = Mapping[str, Any]
+T = TypeVar("T")
 
-_TEXT_CHARACTERS = 2_000  # ten times the longest text that jaxwatch writes
+TEXT_CHARACTERS = 2_000  # ten times the longest text that jaxwatch writes
 _LARGEST_NUMBER = 2**63
-_MOST_SECONDS = 1e10  # three hundred years; a sum of many stays finite
-_LONGEST_LIST = 100
-_MOST_BUCKETS = 2_000  # four times what a histogram of ours has
+MOST_SECONDS = 1e10  # three hundred years; a sum of many stays finite
+LONGEST_LIST = 100
+MOST_BUCKETS = 2_000  # four times what a histogram of ours has
 
 
 class MalformedError(ValueError):
@@ -24,7 +25,7 @@ def text(record: Record, key: str) -> str:
     value = record.get(key)
     if not isinstance(value, str):
         raise MalformedError(key)
-    return value[:_TEXT_CHARACTERS]
+    return value[:TEXT_CHARACTERS]
 
 
 def text_or_none(record: Record, key: str) -> str | None:
@@ -50,7 +51,7 @@ def exit_code(record: Record) -> int | None:
     value = record.get("exit_code")
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LARGEST_NUMBER:
+    if isinstance(value, bool) or not isinstance(value, int) or not -_LARGEST_NUMBER <= value < _LARGEST_NUMBER:
         raise MalformedError("exit_code")
     return value
 
@@ -60,7 +61,7 @@ def seconds(record: Record, key: str) -> float:
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise MalformedError(key)
-    if not 0 <= value < _MOST_SECONDS:  # false for NaN too
+    if not 0 <= value < MOST_SECONDS:  # false for NaN too
         raise MalformedError(key)
     return float(value)
 
@@ -77,7 +78,7 @@ def unix_seconds(record: Record) -> float:
 def dispatch(record: Record) -> dict[float, int]:
     """Return the latency histogram: upper bound in seconds → calls."""
     value = record.get("dispatch", {})
-    if not isinstance(value, Mapping) or len(value) > _MOST_BUCKETS:
+    if not isinstance(value, Mapping) or len(value) > MOST_BUCKETS:
         raise MalformedError("dispatch")
     try:
         counts = {float(bound): whole(value, bound) for bound in value}
@@ -125,7 +126,10 @@ class SeenMiss:
     seconds: float
     before_xla: tuple[float, float]  # the part of them that went into tracing and lowering
     from_disk: bool
+    disk_result: str | None  # hit, miss; None where the persistent cache is off
     signature: str
+    abstract: str
+    fingerprint: str | None
     advice: tuple[tuple[str, str], ...]  # code and text, on what changed
     on_program: tuple[str, ...]  # advice on what was compiled
     disk: SeenDisk | None
@@ -134,6 +138,14 @@ class SeenMiss:
     def is_recompile(self) -> bool:
         """As ``CacheMiss.is_recompile``."""
         return self.layer != "dispatch" and self.reasons[0] != "first_call"
+
+
+def counts(record: Record, key: str, number: Callable[[Record, str], T]) -> dict[str, T]:
+    """Return a field of texts → numbers, each read by ``number``: ``whole`` or ``seconds``."""
+    value = record.get(key)
+    if not isinstance(value, Mapping) or len(value) > LONGEST_LIST:
+        raise MalformedError(key)
+    return {str(name)[:TEXT_CHARACTERS]: number(value, name) for name in value}
 
 
 def miss(record: Record) -> SeenMiss:
@@ -157,13 +169,16 @@ def miss(record: Record) -> SeenMiss:
         via=text_or_none(record, "via"),
         call=whole(record, "call"),
         layer=text(record, "layer"),
-        reasons=tuple(reason[:_TEXT_CHARACTERS] for reason in reasons[:_LONGEST_LIST]),
+        reasons=tuple(reason[:TEXT_CHARACTERS] for reason in reasons[:LONGEST_LIST]),
         changes=tuple(_change(item) for item in _mappings(record, "changes")),
         compared_with=whole_or_none(record, "compared_with"),
         seconds=seconds(phases, "total"),
         before_xla=(seconds(phases, "trace"), seconds(phases, "lower")),
         from_disk=record.get("persistent_cache") == "hit",
+        disk_result=text_or_none(record, "persistent_cache"),
         signature=text(record, "signature"),
+        abstract=text(record, "abstract"),
+        fingerprint=text_or_none(record, "fingerprint"),
         advice=tuple((code, told) for code, told in advice if told not in on_program),
         on_program=tuple(told for _, told in advice if told in on_program),
         disk=_disk(record.get("disk")),
@@ -175,7 +190,7 @@ def _disk(value: Any) -> SeenDisk | None:
         return None  # the cache was off, or the log is of an earlier version
     saved = value.get("saved_seconds")
     # it may be below 0: where reading took longer than compiling had
-    if isinstance(saved, bool) or not isinstance(saved, int | float) or not abs(saved) < _MOST_SECONDS:
+    if isinstance(saved, bool) or not isinstance(saved, int | float) or not abs(saved) < MOST_SECONDS:
         saved = 0.0
     return SeenDisk(text_or_none(value, "key"), float(saved), text_or_none(value, "not_stored"))
 
@@ -189,4 +204,4 @@ def _mappings(record: Record, key: str) -> list[Record]:
     value = record.get(key)
     if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
         raise MalformedError(key)
-    return list(value[:_LONGEST_LIST])
+    return list(value[:LONGEST_LIST])

@@ -67,6 +67,14 @@ class EagerCompiles:
         if process in place.by_process or len(place.by_process) < PROCESSES_KEPT:
             place.by_process[process] = place.by_process.get(process, 0) + 1
 
+    def lines(self) -> list[tuple[str, list[str], int, float]]:
+        """Return each line of code with its functions, its compiles and what they cost in seconds; dearest first."""
+        found: dict[str, tuple[list[str], int, float]] = {}
+        for (function, site), place in self._places.items():
+            names, count, seconds = found.get(site, ([], 0, 0.0))
+            found[site] = [*names, function], count + place.count, seconds + place.seconds
+        return sorted(((site, *sums) for site, sums in found.items()), key=lambda line: (-line[3], line[0]))
+
     def again_seconds(self) -> float:
         """Return what the findings cost beyond the first compile of each."""
         return sum(place.seconds - place.first_seconds for place in self._again().values())

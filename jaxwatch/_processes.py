@@ -24,6 +24,7 @@ class Figures:
         self.events = self.largest_call = self.from_disk = 0
         self.seconds = 0.0
         self.signatures: set[str] = set()
+        self.distinct = 0  # signatures
         self.stats: tuple[int, int, int] | None = None  # calls, misses, signatures
         self.dispatch: dict[float, int] = {}
 
@@ -36,6 +37,7 @@ class Figures:
         if miss.signature in self.signatures or room <= 0 or len(self.signatures) >= SIGNATURES_KEPT:
             return 0
         self.signatures.add(miss.signature)
+        self.distinct += 1
         return 1
 
     @property
@@ -49,12 +51,15 @@ class Process:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.rank: int | None = None  # once jax.distributed runs
+        self.job = 0  # of the runs of a job that restarts, the how-manieth it is, from 0
         self.first: float | None = None  # seconds since 1970
         self.last = 0.0
         self.wall_seconds: float | None = None  # as it said itself at its end
         self.exit_code: int | None = None
         self.program: str | None = None
         self.figures: dict[tuple[str, str], Figures] = {}
+        self.overhead: Mapping[str, float] = {}  # part → seconds, as it said last
         self._calls: dict[int, int] = {}
 
     @property
@@ -85,13 +90,19 @@ class Process:
 
 
 class Processes:
-    """All processes, told apart although pids come again: after a restart, or as pid 1 of each container."""
+    """All processes, told apart although pids come again: after a restart, or as pid 1 of each container.
 
-    def __init__(self) -> None:
+    Args:
+        most: Processes told apart; by default ``PROCESSES``.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
         self.all: list[Process] = []
+        self._most = most
         self.folded: dict[str, int] = {}
         self._current: dict[tuple[int, int | None], Process] = {}  # pid and rank, once jax.distributed runs
         self._latest: dict[int, Process] = {}
+        self._jobs: dict[int, int] = {}  # rank → processes that had it
         self._figures = 0
         self._signatures_left = SIGNATURES_KEPT_IN_ALL
 
@@ -104,7 +115,14 @@ class Processes:
         pid, rank, time = whole(record, "pid"), whole_or_none(record, "process_index"), unix_seconds(record)
         process = self._begun(pid, rank, record) or self._known(pid, rank) or self._new(pid, rank)
         process.saw(time)
+        if rank is not None and process.rank is None:
+            process.rank, process.job = rank, self._jobs.get(rank, 0)
+            self._jobs[rank] = process.job + 1
         return process
+
+    def current(self, pid: int, rank: int | None) -> Process | None:
+        """Return the process that a record of this pid and rank is of, unless it begins one; None where none is known."""
+        return self._current.get((pid, rank)) or (self._latest.get(pid) if rank is None else None)
 
     def _begun(self, pid: int, rank: int | None, record: Record) -> Process | None:
         """Return the new process that the record begins, if it begins one."""
@@ -122,20 +140,20 @@ class Processes:
         return process
 
     def _new(self, pid: int, rank: int | None) -> Process:
-        if len(self.all) >= PROCESSES:
-            self._fold("process")
+        if len(self.all) >= (PROCESSES if self._most is None else self._most):
+            self.fold("process")
             return self.all[-1]
         process = self._current[pid, rank] = self._latest[pid] = Process(len(self.all))
         self.all.append(process)
         return process
 
-    def figures(self, process: Process, function: str, definition: str) -> Figures:
-        """Return the figures of a function in a process."""
+    def figures(self, process: Process, function: str, definition: str, records: int = 1) -> Figures:
+        """Return the figures of a function in a process, for so many records of it."""
         if (found := process.figures.get((function, definition))) is not None:
             return found
         key = (function, definition) if self._figures < FIGURES else (OTHER, "")
         if key == (OTHER, ""):
-            self._fold("function")
+            self.fold("function", records)
         self._figures += 1
         return process.figures.setdefault(key, Figures())
 
@@ -159,5 +177,6 @@ class Processes:
                 counts[process.exit_code] = counts.get(process.exit_code, 0) + 1
         return dict(sorted(counts.items()))
 
-    def _fold(self, what: str) -> None:
-        self.folded[what] = self.folded.get(what, 0) + 1
+    def fold(self, what: str, records: int = 1) -> None:
+        """Count records that are told as "other"."""
+        self.folded[what] = self.folded.get(what, 0) + records

@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable, Iterator
 
 from jaxwatch import _records
+from jaxwatch._divergence import Divergences
 from jaxwatch._eager import EagerCompiles
 from jaxwatch._findings import OTHER, Findings, in_order
 from jaxwatch._processes import Figures, Process, Processes
 from jaxwatch._records import MalformedError, Record
-from jaxwatch._report_data import FunctionRow, Note, Report, merged, merged_notes, merged_rows
+from jaxwatch._report_data import FunctionRow, Note, Report, merged, merged_notes, merged_rows, summed
 from jaxwatch._stored import Stored
 
 __all__ = ["FunctionRow", "Note", "Report", "ReportBuilder", "merged"]
@@ -29,6 +30,7 @@ class ReportBuilder:
         self._findings = Findings()
         self._eager = EagerCompiles()
         self._stored = Stored()
+        self._divergences = Divergences()
         self._notes: dict[tuple[str, str, str, str], tuple[int, float]] = {}
         self._notes_folded = 0
         self._again_seconds = 0.0
@@ -40,6 +42,7 @@ class ReportBuilder:
             "violation": self._add_violation,
             "run": self._add_run,
             "function_stats": self._add_stats,
+            "process_stats": self._add_process_stats,
         }
 
     def add(self, record: Record) -> None:
@@ -51,6 +54,16 @@ class ReportBuilder:
                 handler(record)
             except MalformedError:
                 self.faults += 1
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The events that a report takes."""
+        return tuple(self._handlers)
+
+    @property
+    def eager(self) -> EagerCompiles:
+        """What was compiled outside watched functions so far."""
+        return self._eager
 
     def build(self, *, program: str | None = None, folder: str = "") -> Report:
         """Return the report of all that was added so far.
@@ -66,6 +79,10 @@ class ReportBuilder:
         watched = {row.function.rpartition(".")[2] for row in rows}
         folded = {**self._processes.folded, "finding": self._findings.folded, "eager compile": self._eager.folded}
         folded["note"] = self._notes_folded
+        for process in processes:
+            if process.rank is not None:
+                ended = process.wall_seconds is not None
+                self._divergences.saw(process.job, process.rank, process.last, ended=ended)
         return Report(
             programs=programs or ((program,) if program else ()),
             processes=len(processes),
@@ -82,6 +99,8 @@ class ReportBuilder:
             disk=self._stored.rows(),
             folded=tuple((what, count) for what, count in folded.items() if count),
             faults=self.faults,
+            divergences=self._divergences.found(),
+            overhead=summed(pair for process in processes for pair in process.overhead.items()),
             folder=folder,
         )
 
@@ -97,6 +116,8 @@ class ReportBuilder:
             self._again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":
             self._findings.add(miss, process.number, compared_call)
+        if process.rank is not None:
+            self._divergences.add(miss, process.job, process.rank, _records.unix_seconds(record))
         for text in miss.on_program:
             self._note("advice", miss.function, miss.definition, text, miss.seconds)
 
@@ -133,6 +154,10 @@ class ReportBuilder:
         if phase == "end":
             process.wall_seconds, process.exit_code = wall_seconds, code
             process.end()
+
+    def _add_process_stats(self, record: Record) -> None:
+        overhead = _records.counts(record, "overhead_seconds", _records.seconds)
+        self._processes.find(record).overhead = overhead
 
     def _add_stats(self, record: Record) -> None:
         function, definition = _records.text(record, "function"), _records.text(record, "definition")

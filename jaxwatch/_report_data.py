@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
+from jaxwatch._divergence import Divergence
 from jaxwatch._findings import Cause, Finding, in_order
 from jaxwatch._findings import merged as merged_findings
 from jaxwatch._histogram import quantile
@@ -11,6 +12,7 @@ from jaxwatch._stored import Row
 from jaxwatch._stored import in_order as rows_in_order
 
 T = TypeVar("T")
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,9 @@ class Report:
         notes: Failed traces and broken guards, most first.
         disk: What JAX's persistent cache did: ``(what, programs, seconds)``, seconds saved where it was read.
         folded: ``(what, how many)`` that were counted as "other" at a bound.
+        divergences: Where ranks of one job did not compile the same, first in time first.
+        overhead: ``(part, seconds)`` that jaxwatch itself took, as far as the processes told it: of ``call``, ``miss``,
+            ``export`` and ``scrape``.
         faults: Records whose fields were missing or not of their kind.
         folder: Paths are to be told relative to it; empty: as they are.
     """
@@ -110,12 +115,14 @@ class Report:
     disk: tuple[Row, ...]
     folded: tuple[tuple[str, int], ...]
     faults: int
+    divergences: tuple[Divergence, ...] = ()
+    overhead: tuple[tuple[str, float], ...] = ()
     folder: str = field(default="", compare=False)
 
     @property
     def healthy(self) -> bool:
         """Whether there is nothing to improve that was seen."""
-        return not (self.findings or self.notes or self.unlogged)
+        return not (self.findings or self.notes or self.unlogged or self.divergences)
 
     @property
     def unlogged(self) -> int:
@@ -163,11 +170,11 @@ def merged_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(sorted(found.values(), key=lambda note: (-note.seconds, -note.count, note.kind, note.function)))
 
 
-def summed(pairs: Iterable[tuple[T, int]]) -> tuple[tuple[T, int], ...]:
-    """Return each key with the sum of its counts, in the order of the keys' first appearance."""
-    found: dict[T, int] = {}
+def summed(pairs: Iterable[tuple[T, Number]]) -> tuple[tuple[T, Number], ...]:
+    """Return each key with the sum of its numbers, in the order of the keys' first appearance."""
+    found: dict[T, Number] = {}
     for key, count in pairs:
-        found[key] = found.get(key, 0) + count
+        found[key] = found[key] + count if key in found else count
     return tuple(found.items())
 
 
@@ -197,5 +204,7 @@ def merged(reports: Iterable[Report]) -> Report:
         disk=rows_in_order(row for report in every for row in report.disk),
         folded=summed(pair for report in every for pair in report.folded),
         faults=sum(report.faults for report in every),
+        divergences=tuple(found for report in every for found in report.divergences),
+        overhead=summed(pair for report in every for pair in report.overhead),
         folder=next((report.folder for report in every if report.folder), ""),
     )

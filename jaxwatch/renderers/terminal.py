@@ -6,7 +6,7 @@ from typing import NamedTuple, TextIO
 
 from jaxwatch._findings import Finding
 from jaxwatch._report_data import FunctionRow, Note, Report
-from jaxwatch.renderers import phrases
+from jaxwatch.renderers import divergence, phrases
 from jaxwatch.renderers.cells import ascii_only, clean, cut, left, right, width, wrapped
 from jaxwatch.renderers.headline import folder_of, parts
 
@@ -16,6 +16,7 @@ _LINES = 4  # of a finding
 _FINDINGS = 10
 _ROWS = 12
 _NOTES = 5
+_DIVERGENCES = 3
 _MINOR_SHARE = 0.01
 
 
@@ -100,6 +101,7 @@ def lines(report: Report, *, columns: int, everything: bool = False, more: str |
     yield from _head(report, columns)
     if not report.healthy:
         yield from _table(report, page)
+        yield from _divergences(report, page)
         yield from _findings(report, page, more)
         yield from _notes(report, page)
     for line in _foot(report):
@@ -161,6 +163,22 @@ def _cells(row: FunctionRow, rows: Sequence[FunctionRow], folder: str) -> tuple[
         phrases.duration(row.seconds),
         *("–" if latency is None else phrases.duration(latency) for latency in latencies),  # noqa: RUF001
     )
+
+
+def _divergences(report: Report, page: _Page) -> Iterator[Line]:
+    shown = report.divergences if page.everything else report.divergences[:_DIVERGENCES]
+    for found in shown:
+        yield []
+        for text in wrapped(divergence.title(found), page.columns - 3, None if page.everything else 1):
+            yield [Span("!  ", "red"), Span(text, "bold")]
+        sides = divergence.evidence(found, page.folder)
+        for side in sides if page.everything else sides[: _LINES - 2]:
+            yield from (
+                [Span(f"   {text}")] for text in wrapped(side, page.columns - 3, None if page.everything else 1)
+            )
+        yield from ([Span(f"   {text}", "cyan")] for text in wrapped(f"→ {divergence.advice(found)}", page.columns - 3))
+    if hidden := len(report.divergences) - len(shown):
+        yield [Span(f"and {phrases.counted(hidden, 'more function')} that ranks did not compile alike", "dim")]
 
 
 def _findings(report: Report, page: _Page, more: str | None) -> Iterator[Line]:
@@ -251,6 +269,10 @@ def _foot(report: Report) -> Iterator[str]:
         )
         told = f", {price}" if seconds > 0 else ""
         yield f"Cache on disk, watched functions: {phrases.counted(count, 'program')} {what}{told}."
+    own = sum(seconds for _, seconds in report.overhead)
+    if own and not report.healthy:
+        share = f" ({phrases.share(own, report.wall_seconds)})" if report.wall_seconds else ""
+        yield f"jaxwatch itself took {phrases.duration(own)}{share}."
     if report.unlogged:
         yield f"{report.unlogged:,} more missed and were counted, but their events are not there: no cause can be told."
     for what, count in report.folded:

@@ -28,6 +28,7 @@ OF_NO_MODULE = {
     "native",
     "mutations",
     "side_by_side",
+    "distributed",
 }
 
 

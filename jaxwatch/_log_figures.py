@@ -74,6 +74,14 @@ class LogFigures:
             except MalformedError:
                 self.faults += 1
 
+    def add_overhead(self, part: str, seconds: float) -> None:
+        """Add seconds that showing the figures itself took."""
+        self._own["overhead_seconds"][part] += seconds
+
+    def count_exporter_error(self, name: str) -> None:
+        """Count an exception of what shows the figures."""
+        self._own["exporter_errors"][name] += 1
+
     def snapshot(self) -> ProcessStats:
         """Return the figures as they are now, summed over all processes, the dead ones included."""
         found = self._registry.snapshot()

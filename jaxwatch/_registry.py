@@ -318,7 +318,7 @@ class Registry:
             )
 
     def reset(self) -> None:
-        """Forget all figures, for tests; watched objects that live go on with counters at 0."""
+        """Forget all figures; watched objects that live go on with counters at 0."""
         with self.lock:
             kept = list(self._subjects.values())
             lock, price = self.lock, self.call_seconds
@@ -326,6 +326,7 @@ class Registry:
             self.lock, self.call_seconds = lock, price
             for ref, subject in kept:
                 if (watched := ref()) is not None:
+                    subject.called_before |= bool(subject.counters.by_cause)
                     subject.counters.cell.reset()
                     subject.counters = Counters(subject.counters.cell)
                     self.add(watched, subject)
@@ -364,8 +365,12 @@ REGISTRY = Registry()
 
 
 def _after_fork() -> None:
-    """In a forked child: another thread may have held the lock, and lives on only in the parent."""
+    """In a forked child: figures of its own, or its parent's would be counted twice where both are summed.
+
+    Another thread may have held the lock, and lives on only in the parent.
+    """
     REGISTRY.lock = threading.RLock()
+    REGISTRY.reset()
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,7 +7,19 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks import bounds, breakdown, hot_path, imports, memory, miss_path, scrape, tables, threads, variants
+from benchmarks import (
+    bounds,
+    breakdown,
+    hot_path,
+    imports,
+    memory,
+    miss_path,
+    scrape,
+    scrape_load,
+    tables,
+    threads,
+    variants,
+)
 
 SECTIONS: Mapping[str, Callable[..., Any]] = {
     "hot path": hot_path.measure,
@@ -16,6 +28,7 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "memory": memory.sizes,
     "memory, flat": memory.flat,
     "scrape": scrape.measure,
+    "scrape, under load": scrape_load.measure,
     "threads": threads.measure,
     "threads, exact": threads.exact,
     "breakdown": breakdown.measure,

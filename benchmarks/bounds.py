@@ -9,6 +9,7 @@ HOT = {cases.SCALAR: 1.02, cases.HUNDRED: 1.01}  # against plain jax.jit
 MISS_MICROSECONDS = 300.0  # of a scalar program
 MISS_SHARE = 0.01  # of the compile of a training step
 IMPORT_MILLISECONDS = 30.0
+SCRAPE = 1.3  # against prometheus_client's own objects with as many series
 EARLIER = "earlier keys"  # in the names of programs whose misses are compared with all keys that are kept
 
 
@@ -35,6 +36,9 @@ def bounds(found: Mapping[str, Any]) -> list[Bound]:
     if (flat := found.get("memory, flat")) is not None:
         kept.append(Bound("keys kept of one function", flat.kept, flat.keys - flat.dropped, "none: exact"))
         kept.append(Bound("growth over the second half of the keys, KiB", flat.growth, 1024.0, "one arena of Python's"))
+    if (load := found.get("scrape, under load")) is not None:
+        low, high = load.against_own.quartiles
+        kept.append(Bound("scrape under load, ratio", load.against_own.ratio, SCRAPE, f"[{low:.2f}, {high:.2f}]"))
     if (exact := found.get("threads, exact")) is not None:
         lost = 2 * exact["made"] - exact["counted"] - exact["timed"]
         kept.append(Bound("calls of 16 threads miscounted", abs(lost), 0, "none: exact"))

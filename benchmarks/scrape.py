@@ -44,7 +44,7 @@ class Scrape:
 
 def measure(*, quick: bool) -> dict[str, Scrape]:
     """Return the figures at the default bounds of labels, and with none."""
-    registry, alive = _busy()
+    registry, alive = busy()
     rounds = 5 if quick else 20
     found = {"default bounds": _scrapes(registry, rounds)}
     with _unbounded():
@@ -105,7 +105,7 @@ class _Function:
     """Stands for a jitted function: it can be referenced weakly, and that is all that the registry asks."""
 
 
-def _busy() -> tuple[Registry, list[Any]]:
+def busy() -> tuple[Registry, list[Any]]:
     """Return a registry of watched functions with calls and misses, and what keeps them alive."""
     registry, alive = Registry(), []
     for number in range(FUNCTIONS):

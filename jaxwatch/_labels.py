@@ -53,6 +53,7 @@ class Labels:
         self._of_libraries = 0
         self._signatures: dict[str, set[str]] = {}
         self._signature_count = 0
+        self._of_other = 0  # signatures of functions that are "other"
         self._sites: set[str] = set()
         self._folded: dict[str, set[Hashable]] = {"function": set(), "signature": set(), "site": set()}
 
@@ -94,12 +95,16 @@ class Labels:
         if signature in kept:
             return signature
         full = len(kept) >= _limits.LABEL_SIGNATURES_PER_FUNCTION or self._signature_count >= _limits.LABEL_SIGNATURES
-        if full or function == OTHER:
+        if full:
             self._folded["signature"].add((function, signature))
             return OTHER
         kept.add(signature)
         self._signature_count += 1
         return signature
+
+    def fold_signatures(self, number: int) -> None:
+        """Count the signatures of all functions that are "other": so many by now."""
+        self._of_other = max(self._of_other, number)
 
     def site(self, site: str) -> str:
         """Return the ``site`` label for a place in the user's code, its file relative to the program's folder."""
@@ -116,4 +121,5 @@ class Labels:
 
     def folded(self) -> Mapping[str, int]:
         """Return label → how many distinct values went into "other"."""
-        return {label: len(values) for label, values in self._folded.items()}
+        found = {label: len(values) for label, values in self._folded.items()}
+        return {**found, "signature": found["signature"] + self._of_other}

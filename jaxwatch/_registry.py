@@ -26,6 +26,7 @@ class Counters:
     """The figures of one watched object; the hot path writes its ``cell`` alone, the slow path the rest."""
 
     __slots__ = (
+        "_read",
         "abstracts",
         "by_cause",
         "by_signature",
@@ -52,9 +53,11 @@ class Counters:
         self.miss_seconds: Counter[float] = Counter()
         self.violations: Counter[str] = Counter()
         self.last_miss = (0.0, 0, 0.0)  # when, its id, its seconds
+        self._read: dict[str, Any] | None = None  # see `of_misses`
 
     def add_miss(self, miss: CacheMiss, unix_seconds: float) -> bool:
         """Count a miss; return False where its signature had to be folded into "other"."""
+        self._read = None
         self.last_miss = max(self.last_miss, (unix_seconds, miss.id, miss.seconds.total))
         self.by_cause[miss.layer, miss.reasons[0]] += 1
         if miss.layer == "dispatch":
@@ -74,8 +77,32 @@ class Counters:
                 self.fingerprints[miss.signature] = miss.fingerprint
         return known
 
+    def of_misses(self) -> dict[str, Any]:
+        """Return those fields of ``FunctionStats`` that only a miss changes; copied once for each miss, not each scrape."""
+        if self._read is None:
+            last_miss, miss_id, miss_seconds = self.last_miss
+            trace, lower, compiled = self.phases
+            self._read = {
+                "misses": sum(self.by_cause.values()),
+                "traces": self.traces,
+                "lowerings": self.lowerings,
+                "compiles": self.compiles,
+                "signatures": len(self.by_signature),
+                "seconds": PhaseSeconds(trace=trace, lower=lower, backend_compile=compiled),
+                "misses_by_cause": dict(self.by_cause),
+                "misses_by_signature": dict(self.by_signature),
+                "abstracts": dict(self.abstracts),
+                "miss_seconds": dict(self.miss_seconds),
+                "last_miss_unix_seconds": last_miss,
+                "fingerprints": {signature: (one,) for signature, one in self.fingerprints.items()},
+                "last_miss_id": miss_id,
+                "last_miss_seconds": miss_seconds,
+            }
+        return self._read
+
     def fold(self, other: "Counters") -> None:
         """Add the figures of ``other`` to these."""
+        self._read = None
         self.cell.calls += other.cell.calls
         for index, count in other.cell.counts().items():
             self.cell.dispatch[index] += count
@@ -333,31 +360,15 @@ class Registry:
 
 
 def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool) -> FunctionStats:
-    trace, lower, compiled = counters.phases
-    last_miss, miss_id, miss_seconds = counters.last_miss
-    by_cause: Mapping[tuple[Layer, Reason], int] = dict(counters.by_cause)
     return FunctionStats(
         function=name,
         definition=definition,
         calls=counters.cell.calls,
-        misses=sum(by_cause.values()),
-        traces=counters.traces,
-        lowerings=counters.lowerings,
-        compiles=counters.compiles,
         trace_errors=counters.errors,
-        signatures=len(counters.by_signature),
-        seconds=PhaseSeconds(trace=trace, lower=lower, backend_compile=compiled),
         dispatch=as_seconds(counters.cell.counts()),
-        misses_by_cause=by_cause,
-        misses_by_signature=dict(counters.by_signature),
-        abstracts=dict(counters.abstracts),
-        miss_seconds=dict(counters.miss_seconds),
-        last_miss_unix_seconds=last_miss,
         violations=dict(counters.violations),
         in_library=in_library,
-        fingerprints={signature: (one,) for signature, one in counters.fingerprints.items()},
-        last_miss_id=miss_id,
-        last_miss_seconds=miss_seconds,
+        **counters.of_misses(),
     )
 
 

@@ -185,8 +185,8 @@ def test_ranks_are_told_as_runs(numbers: tuple[int, ...], told: str) -> None:
 
 
 def test_what_jaxwatch_took_is_a_line_of_a_report_with_findings() -> None:
-    own = {"overhead_seconds": {"miss": 0.25, "call": 0.05}}
-    every = [run_start(), miss(1), miss(2, "shape"), record("process_stats", **own), run_end()]
+    own = record("process_stats", overhead_seconds={"miss": 0.25, "call": 0.05})
+    every = [run_start(), miss(1), miss(2, "shape"), own, run_end()]
 
     assert "jaxwatch itself took 0.3 s" in terminal.render(report_of(every))
-    assert "itself" not in terminal.render(report_of([run_start(), miss(1), record("process_stats", **own), run_end()]))
+    assert "itself" not in terminal.render(report_of([run_start(), miss(1), own, run_end()]))

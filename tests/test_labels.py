@@ -94,7 +94,15 @@ def test_signatures_are_bounded_for_a_function_and_in_all() -> None:
     assert labels.folded()["signature"] == 20 * 2 + 5 * 12
 
 
-@pytest.mark.parametrize(("function", "signature", "folded"), [("f", "other", 0), ("other", "s1", 1)])
+def test_signatures_of_functions_that_are_other_are_counted_and_the_count_never_goes_down() -> None:
+    labels = Labels()
+    for number in (3, 5, 4):
+        labels.fold_signatures(number)
+
+    assert labels.folded()["signature"] == 5
+
+
+@pytest.mark.parametrize(("function", "signature", "folded"), [("f", "other", 0)])
 def test_a_signature_of_the_rest_is_no_label(function: str, signature: str, folded: int) -> None:
     labels = Labels()
 

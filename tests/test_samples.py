@@ -43,7 +43,7 @@ def test_every_family_but_the_build_is_made_of_figures() -> None:
 
 @given(durations)
 def test_a_duration_is_counted_in_its_bucket_or_within_6_percent_above(nanoseconds: list[int]) -> None:
-    counts = classic(DISPATCH, [fine(nanoseconds)])
+    counts = classic(DISPATCH, fine(nanoseconds))
 
     assert all(a <= b for a, b in pairwise(counts))
     assert counts[-1] == len(nanoseconds)
@@ -55,7 +55,7 @@ def test_a_duration_is_counted_in_its_bucket_or_within_6_percent_above(nanosecon
 def test_what_lasted_longer_than_the_fine_buckets_reach_is_in_none_of_the_classic_ones() -> None:
     hours = fine([4 * 3600 * 10**9])
 
-    assert classic((1, 300, 1e9), [hours]) == (0, 0, 0, 1)
+    assert classic((1, 300, 1e9), hours) == (0, 0, 0, 1)
 
 
 @given(durations)

@@ -5,6 +5,7 @@ import sys
 
 _CLICK_WAS_THERE = "click" in sys.modules
 
+import contextlib  # noqa: E402 -- the line above must come first
 import shlex  # noqa: E402 -- the line above must come first
 from collections.abc import Callable, Sequence  # noqa: E402
 
@@ -121,6 +122,40 @@ def _report_unknown(logs: tuple[str, ...]) -> int:
     return _written(lambda: put(text.encode("utf-8", "backslashreplace").decode(), sys.stdout))
 
 
+@command.command(short_help="Show what is being recompiled now.")
+@click.argument("targets", nargs=-1, metavar="[URL | LOG...]")
+@click.option("--once", is_flag=True, help="Print one frame and end, as where stdout is no terminal.")
+@click.option("--every", type=click.FloatRange(0.1, 3600), default=1.0, metavar="SECONDS", help="Between two frames.")
+def top(*, targets: tuple[str, ...], once: bool, every: float) -> int:
+    """Show what is being recompiled now, until q or Ctrl-C.
+
+    URL is that of a process under `jaxwatch run --port` or `jaxwatch.serve`, or its port; by default
+    http://127.0.0.1:9464. LOGs are followed while they grow; of a folder all of its *.jsonl.
+    """
+    from jaxwatch import _top  # noqa: PLC0415 -- `run` and `report` need none of it
+
+    source = _top.source_of(targets)
+    return _written(lambda: _top.show(source, sys.stdout, once=once, every=every))
+
+
+@command.command(short_help="Serve the metrics of all processes of a host, out of their logs.")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--port", type=click.IntRange(0, 65_535), default=9464, metavar="N", help="9464; 0: a free one.")
+@click.option("--addr", default="127.0.0.1", metavar="ADDRESS", help="127.0.0.1; another one can be reached by others.")
+def exporter(*, logs: tuple[str, ...], port: int, addr: str) -> int:
+    """Serve the metrics of all processes that write LOGs, summed, those that died included, until Ctrl-C.
+
+    A LOG may be a file, a pattern or a folder (of *.jsonl), and need not be there yet.
+    """
+    from jaxwatch._exporter import LogExporter  # noqa: PLC0415 -- the other commands need none of it
+
+    with LogExporter(logs, port, addr) as serving:
+        click.echo(f"jaxwatch: metrics of {', '.join(logs)} on http://{addr}:{serving.port}/metrics", err=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            serving.run()
+    return 0
+
+
 @command.command(short_help="Say whether jaxwatch works here, and what to mend.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def doctor(*, as_json: bool) -> int:
@@ -142,6 +177,8 @@ def _written(write: Callable[[], None]) -> int:
         return 0
     try:
         write()
+    except JaxwatchError:
+        raise
     except OSError as error:
         # What is still buffered would fail again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,7 @@ Each rank's misses of a function are numbered; at each number all ranks should h
 same key. What is kept is who compiled what, as sets of ranks, so that a thousand hosts weigh little more than two.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from jaxwatch._records import SeenMiss
@@ -17,7 +17,7 @@ PLACES = 1_000
 PROGRAMS = 16
 # Seconds by which a rank may be late before its not having compiled counts.
 LATE_SECONDS = 10.0
-_RANKS = 1 << 16  # a rank above is none
+RANKS = 1 << 16  # a rank above is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,22 @@ class _Function:
     done: dict[int, int] = field(default_factory=dict)  # rank → misses
     places: list[dict[tuple[str, str | None], _Program]] = field(default_factory=list)
 
+    def add(self, place: int, miss: SeenMiss, ranks: Collection[int], unix_seconds: float) -> None:
+        if place > PLACES:
+            return
+        if place > len(self.places):
+            self.places.append({})
+        programs, what = self.places[place - 1], (miss.signature, miss.fingerprint)
+        if what not in programs and len(programs) >= PROGRAMS:
+            return
+        lowest = min(ranks)
+        program = programs.setdefault(what, _Program(miss, unix_seconds, lowest))
+        for rank in ranks:
+            program.ranks |= 1 << rank
+        if lowest < program.rank:
+            program.rank, program.miss = lowest, miss
+        program.unix_seconds = min(program.unix_seconds, unix_seconds)
+
 
 @dataclass(slots=True)
 class _Job:
@@ -97,7 +113,7 @@ class Divergences:
 
     def saw(self, job: int, rank: int, unix_seconds: float, *, ended: bool = False) -> None:
         """Note that a rank was alive, or has ended."""
-        if 0 <= rank < _RANKS:
+        if 0 <= rank < RANKS:
             found = self._jobs.setdefault(job, _Job())
             found.last[rank] = max(unix_seconds, found.last.get(rank, 0.0))
             if ended:
@@ -105,26 +121,33 @@ class Divergences:
 
     def add(self, miss: SeenMiss, job: int, rank: int, unix_seconds: float) -> None:
         """Take a miss of a rank."""
-        if miss.layer == "dispatch" or not 0 <= rank < _RANKS:
+        if miss.layer == "dispatch" or not 0 <= rank < RANKS:
             return
+        if (function := self._function(miss, job)) is not None:
+            place = function.done[rank] = function.done.get(rank, 0) + 1
+            function.add(place, miss, [rank], unix_seconds)
+
+    def add_all(self, place: int, miss: SeenMiss, job: int, ranks: Collection[int], unix_seconds: float) -> None:
+        """Take the misses of ranks that compiled one program as their ``place``-th of a function.
+
+        Args:
+            place: From 1; a function's places come in order.
+            miss: That of the lowest rank.
+            job: Which.
+            ranks: At least one, each from 0 and below 65,536.
+            unix_seconds: When, of the first of them.
+        """
+        if (function := self._function(miss, job)) is not None:
+            for rank in ranks:
+                function.done[rank] = max(place, function.done.get(rank, 0))
+            function.add(place, miss, ranks, unix_seconds)
+
+    def _function(self, miss: SeenMiss, job: int) -> _Function | None:
         functions = self._jobs.setdefault(job, _Job()).functions
         key = miss.function, miss.definition
         if key not in functions and len(functions) >= FUNCTIONS:
-            return
-        function = functions.setdefault(key, _Function())
-        place = function.done[rank] = function.done.get(rank, 0) + 1
-        if place > PLACES:
-            return
-        if place > len(function.places):
-            function.places.append({})
-        programs, what = function.places[place - 1], (miss.signature, miss.fingerprint)
-        if what not in programs and len(programs) >= PROGRAMS:
-            return
-        program = programs.setdefault(what, _Program(miss, unix_seconds, rank))
-        program.ranks |= 1 << rank
-        if rank < program.rank:
-            program.rank, program.miss = rank, miss
-        program.unix_seconds = min(program.unix_seconds, unix_seconds)
+            return None
+        return functions.setdefault(key, _Function())
 
     def found(self) -> tuple[Divergence, ...]:
         """Return the divergences, those that came first in time first; of each function of a job, the first alone.

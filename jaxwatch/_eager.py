@@ -1,6 +1,7 @@
 """Compiles outside watched functions: which are a finding, and what all of them cost. Pure."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from jaxwatch._findings import OTHER, PROCESSES_KEPT, SITES_KEPT, Cause, Finding, most_first
 
@@ -22,6 +23,16 @@ _OWN_ADVICE = (
     "If it is the backward pass: jit the transformed function, as jax.jit(jax.grad(f)), and call that.",
 )
 _REST_ADVICE = ("jit_the_block", "Jit the block: it is then compiled as one program.")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiles:
+    """Compiles of one function at one place in one process: one, or all that there were."""
+
+    count: int
+    seconds: float
+    first_seconds: float  # of the first of them
+    from_disk: int  # how many
 
 
 class _Place:
@@ -51,21 +62,27 @@ class EagerCompiles:
         self, function: str, site: str, seconds: float, process: int, *, from_disk: bool, via: str | None = None
     ) -> None:
         """Add a compile of ``function`` at ``site``, where the library's line ``via`` made it."""
-        self.count += 1
-        self.seconds += seconds
-        self.from_disk += from_disk
+        self.add_all(function, site, process, via, Compiles(1, seconds, seconds, int(from_disk)))
+
+    def add_all(self, function: str, site: str, process: int, via: str | None, compiles: Compiles) -> None:
+        """Add compiles of ``function`` at ``site`` in one process."""
+        self.count += compiles.count
+        self.seconds += compiles.seconds
+        self.from_disk += compiles.from_disk
         key = function, site
         if key not in self._places and len(self._places) >= EAGER_PLACES:
             key = OTHER, OTHER
-            self.folded += 1
+            self.folded += compiles.count
         place = self._places.setdefault(key, _Place(site, via))
-        place.count += 1
-        place.seconds += seconds
-        place.from_disk += from_disk
+        place.count += compiles.count
+        place.seconds += compiles.seconds
+        place.from_disk += compiles.from_disk
         if process not in place.by_process:
-            place.first_seconds += seconds
+            place.first_seconds += compiles.first_seconds
         if process in place.by_process or len(place.by_process) < PROCESSES_KEPT:
-            place.by_process[process] = place.by_process.get(process, 0) + 1
+            place.by_process[process] = place.by_process.get(process, 0) + compiles.count
+        else:  # each counts as the first of its process
+            place.first_seconds += compiles.seconds - compiles.first_seconds
 
     def lines(self) -> list[tuple[str, list[str], int, float]]:
         """Return each line of code with its functions, its compiles and what they cost in seconds; dearest first."""

@@ -95,6 +95,7 @@ class Findings:
 
     def __init__(self) -> None:
         self._groups: dict[Cause, _Group] = {}
+        self._gathered: list[Finding] = []
         self._pairs_left = PAIRS_KEPT_IN_ALL
         self.folded = 0  # misses that share the finding "other"
 
@@ -106,16 +107,20 @@ class Findings:
             process: A number of its process.
             compared_call: The number of the call that it was compared with, where it is known.
         """
-        cause = _cause(miss)
+        cause = cause_of(miss)
         if cause not in self._groups and len(self._groups) >= FINDINGS:
             cause = Cause(cause.kind, OTHER, "", OTHER, ())
             self.folded += 1
         group = self._groups.setdefault(cause, _Group(cause))
         self._pairs_left -= group.add(miss, process, compared_call, self._pairs_left)
 
+    def add_gathered(self, finding: Finding) -> None:
+        """Add the finding of misses that were gathered elsewhere; none of its cause is added otherwise."""
+        self._gathered.append(finding)
+
     def build(self) -> tuple[Finding, ...]:
         """Return the findings, dearest first."""
-        return in_order(group.build() for group in self._groups.values())
+        return in_order([*(group.build() for group in self._groups.values()), *self._gathered])
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -123,7 +128,8 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda one: (one.cause.kind == "dispatch", -one.seconds, -one.count, one.cause)))
 
 
-def _cause(miss: SeenMiss) -> Cause:
+def cause_of(miss: SeenMiss) -> Cause:
+    """Return what makes the miss one of a finding."""
     kind: Kind = "dispatch" if miss.layer == "dispatch" else "recompile"
     differences = {(change.reason, change.path or change.note or "") for change in miss.changes}
     if miss.reasons[0] == "static" and miss.advice:  # another value, or one that is made anew: not to be mended alike

@@ -1,8 +1,9 @@
 """Hands each event to every exporter; what one raises is counted, and neither the program nor another one notices."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from jaxwatch._registry import REGISTRY
@@ -46,21 +47,29 @@ class Hub:
         """Whether an exporter is running on this thread."""
         return self._here.busy
 
+    @contextlib.contextmanager
+    def exporting(self) -> Iterator[None]:
+        """Within the block, what this thread compiles is an exporter's own doing, and no event."""
+        self._here.busy = True
+        try:
+            yield
+        finally:
+            self._here.busy = False
+
     def publish(self, event: Event) -> None:
         """Hand ``event`` to all exporters, one after the other; never raises an ``Exception``."""
         if self._here.busy:
             REGISTRY.count_dropped("event")
             return
         started = self._clock()
-        self._here.busy = True
         try:
-            for name, export in self._exporters.items():
-                try:
-                    export(event)
-                except Exception:  # noqa: BLE001 -- whatever an exporter raises, the program must not see it
-                    REGISTRY.count_exporter_error(name)
+            with self.exporting():
+                for name, export in self._exporters.items():
+                    try:
+                        export(event)
+                    except Exception:  # noqa: BLE001 -- whatever an exporter raises, the program must not see it
+                        REGISTRY.count_exporter_error(name)
         finally:
-            self._here.busy = False
             REGISTRY.add_overhead("export", self._clock() - started)
 
 

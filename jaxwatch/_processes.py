@@ -116,12 +116,16 @@ class Processes:
         process = self._begun(pid, rank, record) or self._known(pid, rank) or self._new(pid, rank)
         process.saw(time)
         if rank is not None and process.rank is None:
-            process.rank, process.job = rank, self._jobs.get(rank, 0)
-            self._jobs[rank] = process.job + 1
+            self.give_rank(process, rank)
         return process
 
+    def give_rank(self, process: Process, rank: int) -> None:
+        """Note the rank of a process, in the order in which ranks were told first."""
+        process.rank, process.job = rank, self._jobs.get(rank, 0)
+        self._jobs[rank] = process.job + 1
+
     def current(self, pid: int, rank: int | None) -> Process | None:
-        """Return the process that a record of this pid and rank is of, unless it begins one; None where none is known."""
+        """Return the process that a record of this pid and rank is of, unless it begins one; None: a new one."""
         return self._current.get((pid, rank)) or (self._latest.get(pid) if rank is None else None)
 
     def _begun(self, pid: int, rank: int | None, record: Record) -> Process | None:

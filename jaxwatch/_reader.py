@@ -1,10 +1,12 @@
 """Event logs: lines → records. What is no event of ours is counted and named, and the rest is read all the same."""
 
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from jaxwatch._records import Record
 from jaxwatch.errors import LogUnreadableError
@@ -14,6 +16,7 @@ from jaxwatch.events import SCHEMA
 LINE_BYTES = 4 * 1024 * 1024
 # Pieces after which a line is taken for endless, and its file is left.
 PIECES = 256
+_CUT_OFF = b"?"
 # Faults that are named; the others are only counted.
 FAULTS_NAMED = 3
 
@@ -30,12 +33,29 @@ class LogReading:
     def __init__(self, paths: Iterable[str | os.PathLike[str]]) -> None:
         self._paths = [os.fspath(path) for path in paths]
         self._place = ""
+        self.log = ""  # the one that is read
         self.faults = 0
         self.named: list[str] = []
         self.events = 0
 
     def __iter__(self) -> Iterator[Record]:
         """Yield each record; a file that is named twice is read once.
+
+        Raises:
+            LogUnreadableError: A file is missing or cannot be read.
+        """
+        for number, line in self.lines():
+            self._place = f"{self.log}:{number}"
+            if (found := what_is(line)) is None:
+                continue
+            if isinstance(found, str):
+                self.fault(found)
+            else:
+                self.events += 1
+                yield found
+
+    def lines(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield each line with its number in its file, ``log``; None for one that is too long to be held.
 
         Raises:
             LogUnreadableError: A file is missing or cannot be read.
@@ -47,40 +67,41 @@ class LogReading:
                     status = os.fstat(file.fileno())
                     if (status.st_dev, status.st_ino) not in seen:
                         seen.add((status.st_dev, status.st_ino))
-                        yield from self._records(path, file)
+                        self.log = path
+                        yield from enumerate(_all_lines(_unpacked(path, file)), start=1)
             except (OSError, ValueError) as error:  # ValueError: a NUL in the path
                 raise _unreadable(path, error) from error
 
-    def fault(self, what: str) -> None:
-        """Count the line that was read last as a fault; ``what`` follows its place in a sentence."""
+    def fault(self, what: str, place: str | None = None) -> None:
+        """Count a line as a fault, by default the one that was read last; ``what`` follows its place in a sentence."""
         self.faults += 1
         if len(self.named) < FAULTS_NAMED:
-            self.named.append(f"{self._place} {what}")
-
-    def _records(self, path: str, file: BinaryIO) -> Iterator[Record]:
-        for number, line in enumerate(_lines(file), start=1):
-            self._place = f"{path}:{number}"
-            if line is None:
-                self.fault(f"is longer than {LINE_BYTES:,} bytes")
-            elif line.strip():
-                found = record_of(line)
-                if isinstance(found, str):
-                    self.fault(found if line.endswith(b"\n") else f"{found}: cut off at the end of the file")
-                else:
-                    self.events += 1
-                    yield found
+            self.named.append(f"{place or self._place} {what}")
 
 
 def read_log(paths: Iterable[str | os.PathLike[str]]) -> LogReading:
     """Return the records of ``paths``, one file after the other, with a count of what was passed over.
 
     Args:
-        paths: Logs, as ``JAXWATCH_LOG`` and ``--log`` write them; opened when their first record is asked for.
+        paths: Logs, as ``JAXWATCH_LOG`` and ``--log`` write them, or packed by gzip, with a name that ends in ``.gz``;
+            opened when their first record is asked for.
     """
     return LogReading(paths)
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes | None]:
+def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
+    return gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+
+
+def _all_lines(file: IO[bytes]) -> Iterator[bytes | None]:
+    """Yield the lines, as ``_lines``; where a gzip ends too early, a last one that is cut off."""
+    try:
+        yield from _lines(file)
+    except (EOFError, zlib.error):
+        yield _CUT_OFF
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
     """Yield the lines; None for one that is too long to be held."""
     while line := file.readline(LINE_BYTES):
         if len(line) < LINE_BYTES or line.endswith(b"\n"):
@@ -94,6 +115,16 @@ def _lines(file: BinaryIO) -> Iterator[bytes | None]:
             yield None
             return  # no log at all: a device without an end, say
         yield None
+
+
+def what_is(line: bytes | None) -> Record | str | None:
+    """Return the record on a line of a file, what is wrong with the line, or None where it is empty."""
+    if line is None:
+        return f"is longer than {LINE_BYTES:,} bytes"
+    if not line.strip():
+        return None
+    found = record_of(line)
+    return f"{found}: cut off at the end of the file" if isinstance(found, str) and not line.endswith(b"\n") else found
 
 
 def record_of(line: bytes) -> Record | str:

@@ -22,18 +22,24 @@ NOTES = 500
 
 
 class ReportBuilder:
-    """Takes the records of a run or of logs, and builds the report of them. Not thread-safe."""
+    """Takes the records of a run or of logs, and builds the report of them. Not thread-safe.
 
-    def __init__(self) -> None:
+    What was summed elsewhere goes straight into its parts, each a gatherer of one thing.
+
+    Args:
+        processes: How processes are told apart; by default by what each record says.
+    """
+
+    def __init__(self, processes: Processes | None = None) -> None:
         self.faults = 0  # records so far whose fields are missing or not of their kind
-        self._processes = Processes()
-        self._findings = Findings()
-        self._eager = EagerCompiles()
-        self._stored = Stored()
-        self._divergences = Divergences()
+        self.processes = Processes() if processes is None else processes
+        self.findings = Findings()
+        self.eager = EagerCompiles()
+        self.stored = Stored()
+        self.divergences = Divergences()
         self._notes: dict[tuple[str, str, str, str], tuple[int, float]] = {}
         self._notes_folded = 0
-        self._again_seconds = 0.0
+        self.again_seconds = 0.0
         self._handlers: dict[str, Callable[[Record], None]] = {
             "cache_miss": self._add_miss,
             "eager_compile": self._add_eager,
@@ -60,11 +66,6 @@ class ReportBuilder:
         """The events that a report takes."""
         return tuple(self._handlers)
 
-    @property
-    def eager(self) -> EagerCompiles:
-        """What was compiled outside watched functions so far."""
-        return self._eager
-
     def build(self, *, program: str | None = None, folder: str = "") -> Report:
         """Return the report of all that was added so far.
 
@@ -72,34 +73,34 @@ class ReportBuilder:
             program: What to call the program where no record names it.
             folder: Paths below it are told relative to it.
         """
-        processes = self._processes.all
+        processes = self.processes.all
         programs = tuple(dict.fromkeys(process.program for process in processes if process.program))
         wall_seconds = sum(process.seconds for process in processes)
-        rows = merged_rows(_row(*found) for found in self._processes.rows())
+        rows = merged_rows(_row(*found) for found in self.processes.rows())
         watched = {row.function.rpartition(".")[2] for row in rows}
-        folded = {**self._processes.folded, "finding": self._findings.folded, "eager compile": self._eager.folded}
+        folded = {**self.processes.folded, "finding": self.findings.folded, "eager compile": self.eager.folded}
         folded["note"] = self._notes_folded
         for process in processes:
             if process.rank is not None:
                 ended = process.wall_seconds is not None
-                self._divergences.saw(process.job, process.rank, process.last, ended=ended)
+                self.divergences.saw(process.job, process.rank, process.last, ended=ended)
         return Report(
             programs=programs or ((program,) if program else ()),
             processes=len(processes),
             unfinished=sum(process.wall_seconds is None for process in processes),
             wall_seconds=wall_seconds,
-            exit_codes=tuple(self._processes.exit_codes().items()),
-            compile_seconds=sum(row.seconds for row in rows) + self._eager.seconds,
-            again_seconds=self._again_seconds + self._eager.again_seconds(),
+            exit_codes=tuple(self.processes.exit_codes().items()),
+            compile_seconds=sum(row.seconds for row in rows) + self.eager.seconds,
+            again_seconds=self.again_seconds + self.eager.again_seconds(),
             functions=rows,
-            eager_count=self._eager.count,
-            eager_seconds=self._eager.seconds,
-            findings=in_order([*self._findings.build(), *self._eager.findings(wall_seconds, watched)]),
+            eager_count=self.eager.count,
+            eager_seconds=self.eager.seconds,
+            findings=in_order([*self.findings.build(), *self.eager.findings(wall_seconds, watched)]),
             notes=merged_notes(self._all_notes()),
-            disk=self._stored.rows(),
+            disk=self.stored.rows(),
             folded=tuple((what, count) for what, count in folded.items() if count),
             faults=self.faults,
-            divergences=self._divergences.found(),
+            divergences=self.divergences.found(),
             overhead=summed(pair for process in processes for pair in process.overhead.items()),
             folder=folder,
         )
@@ -108,47 +109,47 @@ class ReportBuilder:
 
     def _add_miss(self, record: Record) -> None:
         miss = _records.miss(record)
-        process = self._processes.find(record)
+        process = self.processes.find(record)
         compared_call = process.call_of(miss.compared_with)
-        self._processes.count(process, miss)
-        self._stored.add(miss, process.number)
+        self.processes.count(process, miss)
+        self.stored.add(miss, process.number)
         if miss.is_recompile:
-            self._again_seconds += miss.seconds
+            self.again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":
-            self._findings.add(miss, process.number, compared_call)
+            self.findings.add(miss, process.number, compared_call)
         if process.rank is not None:
-            self._divergences.add(miss, process.job, process.rank, _records.unix_seconds(record))
+            self.divergences.add(miss, process.job, process.rank, _records.unix_seconds(record))
         for text in miss.on_program:
-            self._note("advice", miss.function, miss.definition, text, miss.seconds)
+            self.note("advice", miss.function, miss.definition, text, seconds=miss.seconds)
 
     def _add_eager(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
         seconds, from_disk = _records.seconds(record, "seconds"), record.get("persistent_cache") == "hit"
-        process, via = self._processes.find(record).number, _records.text_or_none(record, "via")
-        self._eager.add(function, site, seconds, process, from_disk=from_disk, via=via)
+        via, process = _records.text_or_none(record, "via"), self.processes.find(record).number
+        self.eager.add(function, site, seconds, process, from_disk=from_disk, via=via)
 
     def _add_error(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
         definition, what = _records.text(record, "definition"), _records.text(record, "error")
         seconds = _records.seconds(record, "seconds")
-        self._processes.figures(self._processes.find(record), function, definition).seconds += seconds
-        self._note("trace_error", function, site, what, seconds)
+        self.processes.figures(self.processes.find(record), function, definition).seconds += seconds
+        self.note("trace_error", function, site, what, seconds=seconds)
 
     def _add_ahead_of_time(self, record: Record) -> None:
         function, definition = _records.text(record, "function"), _records.text(record, "definition")
         seconds = _records.seconds(record, "seconds")
-        self._processes.figures(self._processes.find(record), function, definition).seconds += seconds
+        self.processes.figures(self.processes.find(record), function, definition).seconds += seconds
 
     def _add_violation(self, record: Record) -> None:
         function, action = _records.text(record, "function"), _records.text(record, "action")
         limit = _records.whole_or_none(record, "limit")
-        self._processes.find(record)
-        self._note("violation", function, "", action if limit is None else f"{action}, limit {limit}", 0.0)
+        self.processes.find(record)
+        self.note("violation", function, "", action if limit is None else f"{action}, limit {limit}")
 
     def _add_run(self, record: Record) -> None:
         phase, program = _records.text(record, "phase"), _records.text(record, "program")
         wall_seconds, code = _records.seconds(record, "wall_seconds"), _records.exit_code(record)
-        process = self._processes.find(record)
+        process = self.processes.find(record)
         if process.program is None or os.path.isabs(program):  # one of the two records may have the bare name only
             process.program = program
         if phase == "end":
@@ -157,7 +158,7 @@ class ReportBuilder:
 
     def _add_process_stats(self, record: Record) -> None:
         overhead = _records.counts(record, "overhead_seconds", _records.seconds)
-        self._processes.find(record).overhead = overhead
+        self.processes.find(record).overhead = overhead
 
     def _add_stats(self, record: Record) -> None:
         function, definition = _records.text(record, "function"), _records.text(record, "definition")
@@ -167,22 +168,25 @@ class ReportBuilder:
             _records.whole(record, "signatures"),
         )
         dispatch = _records.dispatch(record)
-        figures = self._processes.figures(self._processes.find(record), function, definition)
+        figures = self.processes.figures(self.processes.find(record), function, definition)
         figures.stats, figures.dispatch = stats, dispatch
 
     def _all_notes(self) -> Iterator[Note]:
         for (kind, function, place, what), (count, seconds) in self._notes.items():
             yield Note(kind=kind, function=function, place=place, what=what, count=count, seconds=seconds)
-        for function, definition, number in self._stored.moved():
+        for function, definition, number in self.stored.moved():
             yield Note(kind="moved", function=function, place=definition, what="", count=number, seconds=0.0)
 
-    def _note(self, kind: str, function: str, place: str, what: str, seconds: float) -> None:
+    def note(  # noqa: PLR0913 -- what a note holds
+        self, kind: str, function: str, place: str, what: str, *, count: int = 1, seconds: float = 0.0
+    ) -> None:
+        """Take something that happened and is no finding, as ``Note`` has it, so many times."""
         key = kind, function, place, what
         if key not in self._notes and len(self._notes) >= NOTES:
             key = kind, OTHER, "", OTHER
-            self._notes_folded += 1
-        count, so_far = self._notes.get(key, (0, 0.0))
-        self._notes[key] = count + 1, so_far + seconds
+            self._notes_folded += count
+        count_so_far, so_far = self._notes.get(key, (0, 0.0))
+        self._notes[key] = count_so_far + count, so_far + seconds
 
 
 def _row(key: tuple[str, str], figures: Figures, process: Process) -> FunctionRow:
@@ -193,7 +197,7 @@ def _row(key: tuple[str, str], figures: Figures, process: Process) -> FunctionRo
         calls=max(calls, figures.largest_call),
         calls_exact=figures.stats is not None and process.wall_seconds is not None,
         misses=figures.misses,
-        signatures=max(signatures, len(figures.signatures)),
+        signatures=max(signatures, figures.distinct),
         seconds=figures.seconds,
         from_disk=figures.from_disk,
         dispatch=tuple(sorted(figures.dispatch.items())),

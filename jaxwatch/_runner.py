@@ -109,7 +109,7 @@ def start(
 
             where = serve(port=port)
             if port == 0:  # else nobody could tell
-                print(f"jaxwatch: metrics on {where.url}", file=sys.stderr, flush=True)  # noqa: T201 -- for people
+                print(f"jaxwatch: live on {where.page} and metrics on {where.url}", file=sys.stderr, flush=True)  # noqa: T201 -- for people
     except BaseException:
         atexit.unregister(_report_at_exit)
         raise

@@ -22,19 +22,21 @@ class Stored:
         """Add a miss of a process, by its number; one without a look-up is passed over."""
         if miss.disk is None:
             return
-        if miss.from_disk:
-            self._count("read", miss.disk.saved_seconds)
-        elif miss.disk.not_stored is not None:
-            self._count(f"not stored: {miss.disk.not_stored}", miss.seconds)
-        else:
-            self._count("stored", miss.seconds)
-        entry = miss.function, miss.definition, miss.signature
-        if miss.disk.key is not None and (entry in self._keys or len(self._keys) < ENTRIES):
-            self._keys.setdefault(entry, {})[process] = miss.disk.key
+        seconds = miss.disk.saved_seconds if miss.from_disk else miss.seconds
+        self.count(from_disk=miss.from_disk, not_stored=miss.disk.not_stored, programs=1, seconds=seconds)
+        if miss.disk.key is not None:
+            self.keep((miss.function, miss.definition, miss.signature), process, miss.disk.key)
 
-    def _count(self, what: str, seconds: float) -> None:
+    def count(self, *, from_disk: bool, not_stored: str | None, programs: int, seconds: float) -> None:
+        """Count programs that were read from disk, which saved so many seconds, or that cost so many to compile."""
+        what = "read" if from_disk else "stored" if not_stored is None else f"not stored: {not_stored}"
         count, so_far = self._rows.get(what, (0, 0.0))
-        self._rows[what] = count + 1, so_far + seconds
+        self._rows[what] = count + programs, so_far + seconds
+
+    def keep(self, entry: tuple[str, str, str], process: int, key: str) -> None:
+        """Keep the key on disk that a process had for a function, its definition and signature."""
+        if entry in self._keys or len(self._keys) < ENTRIES:
+            self._keys.setdefault(entry, {})[process] = key
 
     def rows(self) -> tuple[Row, ...]:
         """Return what was done, most seconds first."""

@@ -54,6 +54,12 @@ class LogUnreadableError(JaxwatchError, OSError):
     slug = "log-unreadable"
 
 
+class ParquetError(JaxwatchError, OSError):
+    """A folder of Parquet files cannot be written or read."""
+
+    slug = "parquet"
+
+
 class NoNativeCoreError(JaxwatchError, ImportError):
     """``JAXWATCH_CORE=native`` or ``attach`` needs the native core, and it is not there or does not fit this JAX."""
 
@@ -64,6 +70,12 @@ class PortTakenError(JaxwatchError, OSError):
     """The port for the metrics is in use, or may not be bound."""
 
     slug = "port-taken"
+
+
+class NoServerError(JaxwatchError, OSError):
+    """Nothing that ``jaxwatch top`` could watch answers at that address."""
+
+    slug = "no-server"
 
 
 class NoProgramError(JaxwatchError, FileNotFoundError):

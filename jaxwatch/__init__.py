@@ -35,6 +35,7 @@ _HOME = {
     "uninstall": "_install",
     "no_retraces": "_guards",
     "serve": "_serve",
+    "subscribe": "_subscribe",
     "JaxwatchError": "errors",
     "JaxwatchWarning": "errors",
     "RetraceError": "errors",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from jaxwatch._serve import serve as serve
     from jaxwatch._session import configure as configure
     from jaxwatch._stats import FunctionStats as FunctionStats
+    from jaxwatch._subscribe import subscribe as subscribe
     from jaxwatch.errors import JaxwatchError as JaxwatchError
     from jaxwatch.errors import JaxwatchWarning as JaxwatchWarning
     from jaxwatch.errors import RetraceError as RetraceError

@@ -54,6 +54,11 @@ STATIC_CHARACTERS = 4_000
 NAME_CHARACTERS = 200
 CHANGES_NAMED = 20
 
+# Events that wait for a subscribed callback. Beyond, they are dropped, counted as "hook_call".
+HOOK_EVENTS = 1_000
+# Seconds for which the end of a program, or close(), waits for those that are still to be delivered.
+FLUSH_SECONDS = 5.0
+
 # Console: a recompile is told when it cost at least so much, and one site at most once in so long.
 CONSOLE_SECONDS_LOST = 0.1
 CONSOLE_EVERY_SECONDS = 60.0

@@ -1,0 +1,253 @@
+"""Callbacks of the user's: isolated, bounded, in order, gone when closed; never a matter of the program's calls."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_events import ALL, MISS
+
+import jaxwatch
+from jaxwatch import _limits
+from jaxwatch._hub import HUB
+from jaxwatch._registry import REGISTRY
+from jaxwatch._subscribe import PUBLISHED, subscribe
+from jaxwatch.errors import BadOptionError, JaxwatchWarning
+from jaxwatch.events import CacheMiss, Event
+
+pytestmark = pytest.mark.usefixtures("fresh")
+
+
+def miss(number: int) -> CacheMiss:
+    return dataclasses.replace(MISS, id=number)
+
+
+def test_a_callback_gets_what_really_happens_in_order() -> None:
+    seen: list[Event] = []
+    step = jaxwatch.jit(lambda x: x * 2)
+    with subscribe(seen.append, kinds=["cache_miss"]):
+        for rows in range(1, 6):
+            step(np.ones(rows, np.float32))
+    step(np.ones(9, np.float32))
+
+    assert [event.abstract for event in seen if isinstance(event, CacheMiss)] == [
+        f"(x: float32[{rows}])" for rows in range(1, 6)
+    ]
+
+
+def test_it_is_called_on_a_thread_of_its_own_that_ends_with_it() -> None:
+    seen: list[threading.Thread] = []
+    with subscribe(lambda _: seen.append(threading.current_thread())):
+        HUB.publish(MISS)
+        HUB.publish(MISS)
+    (thread,) = set(seen)
+
+    assert thread is not threading.current_thread()
+    assert thread.daemon
+    assert not thread.is_alive()
+
+
+def test_only_the_kinds_that_were_asked_for_come() -> None:
+    for kind in PUBLISHED:
+        seen: list[Event] = []
+        with subscribe(seen.append, kinds={kind}):
+            for event in ALL.values():
+                HUB.publish(event)
+        assert [event.kind for event in seen] == [kind]
+
+
+def test_what_it_raises_is_counted_and_warned_of_once_and_it_goes_on() -> None:
+    seen: list[Event] = []
+
+    def failing(event: Event) -> None:
+        seen.append(event)
+        raise LookupError("a hook's own matter")
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with subscribe(failing):
+            for number in range(3):
+                HUB.publish(miss(number))
+
+    assert len(seen) == 3
+    assert REGISTRY.snapshot().exporter_errors == {"failing": 3}
+    assert [warning.category for warning in told] == [JaxwatchWarning]
+    assert "LookupError: a hook's own matter" in str(told[0].message)
+
+
+def test_a_warning_that_is_an_error_does_not_end_its_thread() -> None:
+    seen: list[Event] = []
+
+    def failing(event: Event) -> None:
+        seen.append(event)
+        raise ValueError
+
+    with subscribe(failing):
+        for number in range(3):
+            HUB.publish(miss(number))
+    assert len(seen) == 3
+
+
+def test_a_slow_one_holds_nobody_up_and_what_is_too_much_is_dropped_and_counted() -> None:
+    go, seen = threading.Event(), []
+
+    def slow(event: Event) -> None:
+        go.wait(60)
+        seen.append(event)
+
+    with subscribe(slow, waiting=5):
+        for number in range(50):
+            HUB.publish(miss(number))
+        dropped = REGISTRY.snapshot().dropped["hook_call"]
+        go.set()
+
+    assert len(seen) == 50 - dropped
+    assert dropped in (44, 45), "five wait, and one may be with the callback"
+
+
+def test_closing_gives_up_on_one_that_hangs_and_counts_what_is_lost() -> None:
+    go = threading.Event()
+    subscription = subscribe(lambda _: go.wait(60), waiting=5)
+    for number in range(4):
+        HUB.publish(miss(number))
+    subscription.close(0.05)
+    lost = REGISTRY.snapshot().dropped["hook_call"]
+    go.set()
+
+    assert lost >= 3
+    subscription.close()
+    assert REGISTRY.snapshot().dropped["hook_call"] == lost
+
+
+def test_what_a_callback_compiles_itself_is_no_event() -> None:
+    seen: list[Event] = []
+    inner = jaxwatch.jit(lambda x: x - 1)
+
+    def computing(event: Event) -> None:
+        seen.append(event)
+        inner(np.ones(len(seen) + 40, np.float32))
+
+    with subscribe(computing, kinds=["cache_miss"]):
+        HUB.publish(MISS)
+        HUB.publish(MISS)
+    assert seen == [MISS, MISS]
+
+
+def test_two_of_one_name_both_get_all() -> None:
+    first: list[Event] = []
+    second: list[Event] = []
+    with subscribe(first.append) as one, subscribe(second.append) as two:
+        HUB.publish(MISS)
+        assert one.name != two.name
+    assert (len(first), len(second)) == (1, 1)
+
+
+def test_it_may_be_closed_by_its_own_callback() -> None:
+    subscription: Any = None
+    seen: list[Event] = []
+
+    def once(event: Event) -> None:
+        seen.append(event)
+        subscription.close()
+
+    subscription = subscribe(once)
+    HUB.publish(miss(1))
+    until = threading.Event()
+    while subscription.name in HUB.names:
+        until.wait(0.01)
+    HUB.publish(miss(2))
+    assert seen == [miss(1)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (lambda: subscribe(3), "cannot be called"),  # type: ignore[arg-type]
+        (lambda: subscribe(print, kinds=["no_such"]), "no_such"),
+        (lambda: subscribe(print, kinds="cache_miss"), "kinds"),
+        (lambda: subscribe(print, kinds=[]), "kinds"),
+        (lambda: subscribe(print, name=""), "name"),
+        (lambda: subscribe(print, waiting=0), "waiting=0"),
+        (lambda: subscribe(print, waiting=True), "waiting=True"),
+    ],
+)
+def test_what_is_wrong_is_named(wrong: Callable[[], object], named: str) -> None:
+    with pytest.raises(BadOptionError, match=named):
+        wrong()
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=240)
+
+
+def test_at_the_programs_end_what_waits_is_delivered() -> None:
+    done = run("""
+import time, jaxwatch, numpy as np
+
+def slow(event):
+    time.sleep(0.05)
+    print(event.call, flush=True)
+
+jaxwatch.subscribe(slow, kinds=["cache_miss"])
+step = jaxwatch.jit(lambda x: x + 1)
+for rows in range(1, 5):
+    step(np.ones(rows))
+""")
+    assert (done.stdout.split(), done.returncode) == (["1", "2", "3", "4"], 0), done.stderr
+
+
+def test_one_that_hangs_does_not_keep_the_program_from_ending() -> None:
+    done = run("""
+import threading, jaxwatch, numpy as np
+from jaxwatch import _limits
+_limits.FLUSH_SECONDS = 0.2
+jaxwatch.subscribe(lambda event: threading.Event().wait())
+jaxwatch.jit(lambda x: x + 1)(np.ones(3))
+print("done")
+""")
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_delivers_its_own_events_and_not_its_parents() -> None:
+    done = run("""
+import os, threading, warnings
+import jaxwatch
+from jaxwatch._hub import HUB
+from jaxwatch._origin import origin
+from jaxwatch.events import TraceError
+warnings.simplefilter("ignore")
+go, seen = threading.Event(), []
+
+def take(event):
+    go.wait(60)
+    seen.append(event.call)
+
+def publish(call):
+    HUB.publish(TraceError(origin=origin(), function="f", definition="", site="", call=call, error="E", seconds=0.0))
+
+subscription = jaxwatch.subscribe(take)
+publish(1)
+publish(2)
+child = os.fork()
+if not child:
+    go.set()
+    publish(3)
+    subscription.close()
+    os._exit(0 if seen == [3] else 1)
+_, status = os.waitpid(child, 0)
+go.set()
+subscription.close()
+print(os.waitstatus_to_exitcode(status), seen)
+""")
+    assert done.stdout == "0 [1, 2]\n", done.stderr
+
+
+def test_the_bound_on_the_end_is_as_documented() -> None:
+    assert f"({_limits.FLUSH_SECONDS:.0f} s)" in (subscribe.__doc__ or "")

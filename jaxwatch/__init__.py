@@ -35,6 +35,7 @@ _HOME = {
     "uninstall": "_install",
     "no_retraces": "_guards",
     "serve": "_serve",
+    "push": "_push",
     "subscribe": "_subscribe",
     "JaxwatchError": "errors",
     "JaxwatchWarning": "errors",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from jaxwatch._install import install as install
     from jaxwatch._install import uninstall as uninstall
     from jaxwatch._options import Watch as Watch
+    from jaxwatch._push import push as push
     from jaxwatch._serve import serve as serve
     from jaxwatch._session import configure as configure
     from jaxwatch._stats import FunctionStats as FunctionStats

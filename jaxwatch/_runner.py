@@ -67,13 +67,15 @@ class _Watch:
             return self._builder.build(folder=self.folder)
 
 
-def start(
+def start(  # noqa: PLR0913 -- one for each option of the command
     argv: list[str],
     *,
     module: bool,
     log: str | None = None,
     quiet: bool = False,
     port: int | None = None,
+    push: str | None = None,
+    job: str | None = None,
 ) -> Callable[[], int]:
     """Make everything ready to run a program as ``python`` would, with ``jax.jit`` watched and a report at the end.
 
@@ -83,6 +85,8 @@ def start(
         log: A file for the event log.
         quiet: Report in one line, and tell nothing while the program runs.
         port: Serve the metrics there; 0 takes any free one.
+        push: Push the metrics to this Pushgateway, now and then and at the end.
+        job: The label ``job`` of what is pushed; by default the program's name.
 
     Returns:
         What runs the program, and returns 0 if it comes to its end. To be called from ``__main__``, on the main thread,
@@ -93,6 +97,7 @@ def start(
         NoProgramError: There is no such program.
         LogUnwritableError: The log cannot be written.
         PortTakenError: The port cannot be had.
+        BadOptionError: ``push`` is no address.
     """
     program = Program(argv[0], argv[1:], is_module=module)
     program.check()
@@ -105,17 +110,26 @@ def start(
         if log is not None or quiet:
             _session.configure(log=log, console=False if quiet else None)
         if port is not None:
-            from jaxwatch._serve import serve  # noqa: PLC0415 -- needs prometheus_client
+            _serve(port)
+        if push is not None:
+            from jaxwatch import _push  # noqa: PLC0415 -- needs prometheus_client
 
-            where = serve(port=port)
-            if port == 0:  # else nobody could tell
-                print(f"jaxwatch: live on {where.page} and metrics on {where.url}", file=sys.stderr, flush=True)  # noqa: T201 -- for people
+            _push.push(push, job or os.path.basename(program.name) or program.name)
     except BaseException:
         atexit.unregister(_report_at_exit)
         raise
     HUB.add("report", watch.export)
     _install.install()
     return functools.partial(_run, program, watch)
+
+
+def _serve(port: int) -> None:
+    from jaxwatch._serve import serve  # noqa: PLC0415 -- needs prometheus_client
+
+    where = serve(port=port)
+    if port == 0:  # else nobody could tell
+        told = f"jaxwatch: live on {where.page} and metrics on {where.url}"
+        print(told, file=sys.stderr, flush=True)  # noqa: T201 -- for people
 
 
 def run_program(argv: list[str], *, module: bool, log: str | None = None, quiet: bool = False) -> int:

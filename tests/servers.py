@@ -1,7 +1,9 @@
 """Programs of the monitoring's own that tests start: on loopback, on free ports, stopped by their own pid."""
 
 import contextlib
+import itertools
 import json
+import os
 import socket
 import subprocess
 import threading
@@ -31,10 +33,16 @@ def running(*command: str, **options: object) -> Iterator[subprocess.Popen[str]]
                 found.kill()
 
 
+_tried = itertools.count(os.getpid() * 101)
+
+
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+    """Return a port of loopback that nobody listens on: each test process looks at its own ones, below the kernel's."""
+    while True:
+        with contextlib.suppress(OSError):
+            port = 12_000 + next(_tried) % 20_000
+            with socket.create_server(("127.0.0.1", port)):
+                return port
 
 
 def answers(url: str) -> bool:
@@ -91,7 +99,8 @@ def alertmanager(path: str, config: str, folder: Path) -> Iterator[str]:
 def pushgateway(path: str) -> Iterator[str]:
     """Run a Pushgateway; yield its ``host:port`` once it is ready."""
     where = f"127.0.0.1:{free_port()}"
-    with running(path, f"--web.listen-address={where}", "--log.level=warn"):
+    # Debian's keeps what was pushed in a file of its own, unless told otherwise
+    with running(path, f"--web.listen-address={where}", "--persistence.file=", "--log.level=warn"):
         wait_for(lambda: answers(f"http://{where}/-/ready"))
         yield where
 

@@ -166,6 +166,26 @@ def exporter(*, logs: tuple[str, ...], port: int, addr: str) -> int:
     return 0
 
 
+@command.group(short_help="Dashboards, rules and alerts for Grafana and Prometheus.")
+def dashboards() -> None:
+    """Dashboards, recording rules and alerts for Grafana and Prometheus."""
+
+
+@dashboards.command(short_help="Write them to a folder.")
+@click.argument("folder", metavar="DIR")
+@click.option("--force", is_flag=True, help="Overwrite files of that name that differ.")
+def export(*, folder: str, force: bool) -> int:
+    """Write dashboards, rules, alerts, a runbook and a provisioning example to DIR."""
+    from pathlib import Path  # noqa: PLC0415 -- as above
+
+    from jaxwatch import _bundle  # noqa: PLC0415
+
+    written = _bundle.export(Path(folder), force=force)
+    told = f"{len(written)} files written to {folder}" if written else f"{folder} has all of it already"
+    click.echo(f"{told}.\n{_bundle.next_steps(Path(folder))}", nl=False)
+    return 0
+
+
 @command.command(short_help="Say whether jaxwatch works here, and what to mend.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def doctor(*, as_json: bool) -> int:

@@ -72,6 +72,12 @@ class PortTakenError(JaxwatchError, OSError):
     slug = "port-taken"
 
 
+class BundleError(JaxwatchError, OSError):
+    """The dashboards cannot be written where they are wanted, or are not there."""
+
+    slug = "dashboards"
+
+
 class NoServerError(JaxwatchError, OSError):
     """Nothing that ``jaxwatch top`` could watch answers at that address."""
 

@@ -1,27 +1,31 @@
 """Parts of Grafana dashboards as classic JSON (version 1): the standard library is enough to write it."""
 
-# ruff: noqa: INP001 -- a script and its parts, no package
+# ruff: noqa: INP001 -- a part of a script, no package
 
 from typing import Any
 
 Json = dict[str, Any]
+Row = tuple[str, int, list[tuple[Json, int]]]  # title, height, panels with their widths, of 24
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 BAR = {"type": "gauge", "mode": "gradient", "valueDisplayMode": "text"}
 STACKED = {"mode": "normal", "group": "A"}
+HEADS = {"process_index": "Rank", "abstract": "Arguments", "jax_version": "JAX", "jaxlib_version": "jaxlib"}
+"""Heads of the columns that labels make, where they are not the label's own name."""
 
 
-def query(expression: str, legend: str = "", *, ref: str = "A", instant: bool = False, table: bool = False) -> Json:
-    """Return one query of a panel."""
+def query(expression: str, legend: str = "", *, ref: str = "A", kind: str = "range") -> Json:
+    """Return one query of a panel; ``kind`` is ``range``, ``instant``, ``table`` or ``heatmap``."""
+    instant = kind in {"instant", "table"}
     return {
         "refId": ref,
         "datasource": SOURCE,
         "expr": expression,
         "legendFormat": legend,
         "editorMode": "code",
-        "range": not (instant or table),
-        "instant": instant or table,
-        "format": "table" if table else "time_series",
+        "range": not instant,
+        "instant": instant,
+        "format": kind if kind in {"table", "heatmap"} else "time_series",
     }
 
 
@@ -31,8 +35,11 @@ def thresholds(*values: float, colors: tuple[str, ...] = ("green", "orange", "re
     return {"mode": "absolute", "steps": steps}
 
 
+PLAIN = thresholds(colors=("text",))
+
+
 def panel(kind: str, title: str, description: str, queries: list[Json], **parts: Any) -> Json:
-    """Return a panel; ``parts`` are ``options``, ``defaults``, ``overrides`` and ``transformations``."""
+    """Return a panel; ``parts`` are ``options``, ``defaults``, ``overrides``, ``transformations`` and ``points``."""
     return {
         "type": kind,
         "title": title,
@@ -42,6 +49,7 @@ def panel(kind: str, title: str, description: str, queries: list[Json], **parts:
         "options": parts.get("options", {}),
         "fieldConfig": {"defaults": parts["defaults"], "overrides": parts.get("overrides", [])},
         "transformations": parts.get("transformations", []),
+        "maxDataPoints": parts.get("points"),
     }
 
 
@@ -55,8 +63,8 @@ def stat(title: str, description: str, expression: str, defaults: Json, **option
         "justifyMode": "center",
         **options,
     }
-    queries = [query(expression, title, instant=chosen["graphMode"] == "none")]
-    return panel("stat", title, description, queries, options=chosen, defaults=defaults)
+    queries = [query(expression, title, kind="instant" if chosen["graphMode"] == "none" else "range")]
+    return panel("stat", title, description, queries, options=chosen, defaults=defaults, points=100)
 
 
 def series(title: str, description: str, queries: list[Json], defaults: Json, *, side: str = "bottom") -> Json:
@@ -65,7 +73,29 @@ def series(title: str, description: str, queries: list[Json], defaults: Json, *,
     calcs = ["mean"] if narrow else ["mean", "max"]
     legend = {"displayMode": "list" if narrow else "table", "placement": side, "showLegend": True, "calcs": calcs}
     options = {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}}
-    return panel("timeseries", title, description, queries, options=options, defaults={"min": 0, **defaults})
+    defaults = {"min": 0, **defaults}
+    return panel("timeseries", title, description, queries, options=options, defaults=defaults, points=240)
+
+
+def heatmap(title: str, description: str, expression: str, unit: str) -> Json:
+    """Return a panel of a classic histogram over time: ``expression`` gives its rates by ``le``."""
+    options = {
+        "calculate": False,
+        "cellGap": 1,
+        "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64, "fill": "dark-orange"},
+        "filterValues": {"le": 1e-9},
+        "yAxis": {"unit": unit, "axisPlacement": "left", "reverse": False},
+        "legend": {"show": True},
+        "tooltip": {"mode": "single", "yHistogram": True},
+    }
+    queries = [query(expression, "{{le}}", kind="heatmap")]
+    return panel("heatmap", title, description, queries, options=options, defaults={"unit": unit}, points=120)
+
+
+def text(title: str, description: str, content: str) -> Json:
+    """Return a panel of markdown, which asks for nothing."""
+    options = {"mode": "markdown", "content": content}
+    return {"type": "text", "title": title, "description": description, "options": options}
 
 
 def lines() -> Json:
@@ -83,27 +113,43 @@ def bars() -> Json:
     return {"drawStyle": "bars", "fillOpacity": 80, "lineWidth": 0, "stacking": STACKED}
 
 
-def table(key: str, title: str, description: str, columns: dict[str, tuple[str, str]], overrides: list[Json]) -> Json:
-    """Return a table of a row for each value of the label ``key``, sorted by the first column.
+def head(label: str) -> str:
+    """Return the head of the column that a label makes."""
+    return HEADS.get(label, label.capitalize())
 
-    ``columns`` are head → (query, unit).
+
+def table(  # noqa: PLR0913 -- what a table is made of
+    keys: tuple[str, ...],
+    title: str,
+    description: str,
+    columns: dict[str, tuple[str, str]],
+    overrides: list[Json],
+    *,
+    sort: str = "",
+    descending: bool = True,
+) -> Json:
+    """Return a table of a row for each value of the labels ``keys``, sorted by the column ``sort``.
+
+    ``columns`` are head → (query, unit); by default the first one sorts. A query gives just the labels of ``keys``.
     """
-    names = {f"Value #{chr(65 + number)}": head for number, head in enumerate(columns)}
-    queries = [query(text, ref=chr(65 + number), table=True) for number, (text, _) in enumerate(columns.values())]
-    units = [override(head, unit=unit) for head, (_, unit) in columns.items()]
+    refs = [chr(65 + number) for number in range(len(columns))]
+    # So Grafana's Prometheus source names the values: by query only where there is more than one.
+    values = [f"Value #{ref}" for ref in refs] if len(refs) > 1 else ["Value"]
+    queries = [query(asked, ref=ref, kind="table") for ref, (asked, _) in zip(refs, columns.values(), strict=True)]
+    units = [override(column, unit=unit) for column, (_, unit) in columns.items()]
     organized = {
         "excludeByName": {"Time": True},
-        "indexByName": {name: place for place, name in enumerate([key, *names])},
-        "renameByName": {key: key.capitalize(), **names},
+        "indexByName": {name: place for place, name in enumerate([*keys, *values])},
+        "renameByName": {key: head(key) for key in keys} | dict(zip(values, columns, strict=True)),
     }
-    sorting = [{"displayName": next(iter(columns)), "desc": True}]
+    sorting = [{"displayName": sort or next(iter(columns)), "desc": descending}]
     return panel(
         "table",
         title,
         description,
         queries,
         options={"showHeader": True, "cellHeight": "sm", "sortBy": sorting},
-        defaults={"custom": {"align": "auto", "cellOptions": {"type": "auto"}}},
+        defaults={"custom": {"align": "auto", "minWidth": 80}},
         overrides=units + overrides,
         transformations=[{"id": "merge", "options": {}}, {"id": "organize", "options": organized}],
     )
@@ -128,75 +174,17 @@ def bar(column: str, width: int, decimals: int) -> Json:
     )
 
 
-def source_variable() -> Json:
-    """Return the variable that chooses the data source."""
-    return {
-        "type": "datasource",
-        "name": "datasource",
-        "label": "Data source",
-        "query": "prometheus",
-        "regex": "",
-        "hide": 0,
-        "current": {},
-        "multi": False,
-        "includeAll": False,
-        "refresh": 1,
-        "options": [],
-    }
+def colored(column: str, width: int, *values: float, **properties: Any) -> Json:
+    """Return what colours a column's numbers: green, orange from the first value on, red from the second."""
+    style = {"type": "color-text"}
+    return override(
+        column, custom__cellOptions=style, custom__width=width, thresholds=thresholds(*values), **properties
+    )
 
 
-def variable(name: str, label: str, text: str) -> Json:
-    """Return a variable of label values, several of which may be chosen."""
-    return {
-        "type": "query",
-        "name": name,
-        "label": label,
-        "datasource": SOURCE,
-        "definition": text,
-        "query": {"query": text, "refId": "PrometheusVariableQueryEditor-VariableQuery", "qryType": 1},
-        "refresh": 2,
-        "sort": 1,
-        "regex": "",
-        "hide": 0,
-        "multi": True,
-        "includeAll": True,
-        "allValue": ".*",
-        "current": {"text": ["All"], "value": ["$__all"]},
-        "options": [],
-    }
-
-
-def laid_out(rows: list[tuple[str, int, list[tuple[Json, int]]]]) -> list[Json]:
-    """Return the panels of all rows in their places; a row is its title, its height and its panels with widths."""
-    panels: list[Json] = []
-    top = 0
-    for title, height, places in rows:
-        place = {"x": 0, "y": top, "w": 24, "h": 1}
-        panels.append({"type": "row", "title": title, "gridPos": place, "collapsed": False, "panels": []})
-        left = 0
-        for one, width in places:
-            panels.append(one | {"gridPos": {"x": left, "y": top + 1, "w": width, "h": height}})
-            left += width
-        top += 1 + height
-    return [{"id": number, **one} for number, one in enumerate(panels, 1)]
-
-
-def dashboard(uid: str, title: str, description: str, variables: list[Json], panels: list[Json]) -> Json:
-    """Return a whole dashboard."""
-    return {
-        "uid": uid,
-        "title": title,
-        "description": description,
-        "tags": ["jaxwatch"],
-        "schemaVersion": 42,
-        "version": 1,
-        "editable": True,
-        "graphTooltip": 1,
-        "timezone": "browser",
-        "time": {"from": "now-1h", "to": "now"},
-        "refresh": "30s",
-        "links": [],
-        "annotations": {"list": []},
-        "templating": {"list": variables},
-        "panels": panels,
-    }
+def linked(column: str, title: str, uid: str, width: int, **values: str) -> Json:
+    """Return what links a column to a dashboard, with ``values`` for its variables; the rest goes along as chosen."""
+    chosen = "".join(f"&var-{name}=${{__data.fields.{field}:percentencode}}" for name, field in values.items())
+    kept = "".join(f"&${{{name}:queryparam}}" for name in ("datasource", "job", "instance") if name not in values)
+    link = {"title": title, "url": f"/d/{uid}?${{__url_time_range}}{kept}{chosen}"}
+    return override(column, links=[link], custom__minWidth=width)

@@ -88,9 +88,14 @@ def run(  # noqa: PLR0913 -- one for each option
 @click.option("--all", "everything", is_flag=True, help="Small findings too, and nothing cut short.")
 @click.option("--unknown", is_flag=True, help="A bug report on the misses without a known reason, ready to send.")
 def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
-    """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote."""
+    """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote.
+
+    LOG may also be one folder that `jaxwatch export` made.
+    """
     if unknown:
         return _report_unknown(logs)
+    if len(logs) == 1 and os.path.isdir(logs[0]):
+        return _report_folder(logs[0], everything=everything)
     from jaxwatch._reader import read_log  # noqa: PLC0415 -- `run` needs none of it
     from jaxwatch._report import ReportBuilder  # noqa: PLC0415
     from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
@@ -102,7 +107,7 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
         builder.add(record)
         if builder.faults > faults:
             reading.fault(f"is a malformed {record['event']}")
-    passed_over = f"{reading.faults:,} line{'' if reading.faults == 1 else 's'} passed over: {'; '.join(reading.named)}"
+    passed_over = _passed_over(reading.faults, reading.named)
     if not reading.events:
         problem = f"no event in {', '.join(logs)}" + (
             f"; {passed_over}." if reading.faults else ": nothing was written."
@@ -115,6 +120,22 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
         left_out = reading.faults - len(reading.named)
         sys.stderr.write(f"jaxwatch: {passed_over}{f'; and {left_out:,} more' if left_out else ''}\n")
     return code
+
+
+def _report_folder(folder: str, *, everything: bool) -> int:
+    from jaxwatch._columnar.report import report_on  # noqa: PLC0415 -- an extra, duckdb, is needed for it
+    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415 -- as above
+
+    found, faults, named = report_on(folder)
+    more = f"jaxwatch report {shlex.quote(folder)} --all"
+    code = _written(lambda: RENDERERS["terminal"](found, sys.stdout, everything=everything, more=more))
+    if faults:
+        sys.stderr.write(f"jaxwatch: {_passed_over(faults, named)}\n")
+    return code
+
+
+def _passed_over(faults: int, named: Sequence[str]) -> str:
+    return f"{faults:,} line{'' if faults == 1 else 's'} passed over: {'; '.join(named)}"
 
 
 def _report_unknown(logs: tuple[str, ...]) -> int:
@@ -148,6 +169,23 @@ def top(*, targets: tuple[str, ...], once: bool, every: float) -> int:
     return _written(lambda: _top.show(source, sys.stdout, once=once, every=every))
 
 
+@command.command("export", short_help="Write event logs as Parquet files, for logs too large for one reader.")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option("--parquet", "folder", required=True, metavar="DIR", help="A new folder, for `jaxwatch report DIR`.")
+@click.option("--memory", default="1GB", metavar="SIZE", help="What DuckDB may use; 1GB.")
+def export_logs(*, logs: tuple[str, ...], folder: str, memory: str) -> int:
+    """Write the events of LOGs (files, patterns, also .gz) to DIR as Parquet, a folder for each kind of event."""
+    from jaxwatch._columnar.export import export  # noqa: PLC0415 -- an extra, duckdb, is needed for it
+
+    done = export(logs, folder, memory=memory)
+    click.echo(
+        f"{done.events:,} events of {done.logs:,} logs written to {folder}: jaxwatch report {shlex.quote(folder)}"
+    )
+    if done.faults:
+        sys.stderr.write(f"jaxwatch: {_passed_over(done.faults, done.named)}\n")
+    return 0
+
+
 @command.command(short_help="Serve the metrics of all processes of a host, out of their logs.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--port", type=click.IntRange(0, 65_535), default=9464, metavar="N", help="9464; 0: a free one.")
@@ -171,10 +209,10 @@ def dashboards() -> None:
     """Dashboards, recording rules and alerts for Grafana and Prometheus."""
 
 
-@dashboards.command(short_help="Write them to a folder.")
+@dashboards.command("export", short_help="Write them to a folder.")
 @click.argument("folder", metavar="DIR")
 @click.option("--force", is_flag=True, help="Overwrite files of that name that differ.")
-def export(*, folder: str, force: bool) -> int:
+def export_dashboards(*, folder: str, force: bool) -> int:
     """Write dashboards, rules, alerts, a runbook and a provisioning example to DIR."""
     from pathlib import Path  # noqa: PLC0415 -- as above
 

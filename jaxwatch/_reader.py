@@ -12,6 +12,8 @@ from jaxwatch._records import Record
 from jaxwatch.errors import LogUnreadableError
 from jaxwatch.events import SCHEMA
 
+Bytes = IO[bytes] | gzip.GzipFile
+
 # Bytes of one line. Our longest are some ten thousand; what is longer is passed over piece by piece, as one fault.
 LINE_BYTES = 4 * 1024 * 1024
 # Pieces after which a line is taken for endless, and its file is left.
@@ -89,11 +91,11 @@ def read_log(paths: Iterable[str | os.PathLike[str]]) -> LogReading:
     return LogReading(paths)
 
 
-def _unpacked(path: str, file: IO[bytes]) -> IO[bytes]:
+def _unpacked(path: str, file: IO[bytes]) -> Bytes:
     return gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
 
 
-def _all_lines(file: IO[bytes]) -> Iterator[bytes | None]:
+def _all_lines(file: Bytes) -> Iterator[bytes | None]:
     """Yield the lines, as ``_lines``; where a gzip ends too early, a last one that is cut off."""
     try:
         yield from _lines(file)
@@ -101,7 +103,7 @@ def _all_lines(file: IO[bytes]) -> Iterator[bytes | None]:
         yield _CUT_OFF
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
+def _lines(file: Bytes) -> Iterator[bytes | None]:
     """Yield the lines; None for one that is too long to be held."""
     while line := file.readline(LINE_BYTES):
         if len(line) < LINE_BYTES or line.endswith(b"\n"):

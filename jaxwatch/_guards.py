@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
+from jaxwatch._counters import OTHER
 from jaxwatch._history import Explanation
 from jaxwatch._options import ACTIONS, Action, switched_off
-from jaxwatch._registry import OTHER, REGISTRY, Subject
+from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._words import change_text
 from jaxwatch.errors import BadOptionError, NotWatchedError, RetraceError
 from jaxwatch.events import Advice

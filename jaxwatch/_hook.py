@@ -12,7 +12,6 @@ from jaxwatch._registry import REGISTRY
 from jaxwatch._subject import make_subject
 from jaxwatch.errors import BadOptionError
 
-
 _PRICED_CALLS = 300  # some 20 µs
 
 

@@ -53,7 +53,7 @@ class LogFigures:
         self._functions: dict[Place, tuple[_Thing, Subject]] = {}
         self._fingerprints: dict[tuple[Place, str], dict[str, None]] = {}
         self._processes: dict[tuple[int, int | None], _Process] = {}
-        self._own: dict[str, Counter[str]] = {name: Counter() for name in _OWN}
+        self._own: dict[str, dict[str, Any]] = {name: {} for name in _OWN}
         self._handlers: Mapping[str, Callable[[Record], None]] = {
             "run": self._run,
             "cache_miss": self._miss,
@@ -76,16 +76,16 @@ class LogFigures:
 
     def add_overhead(self, part: str, seconds: float) -> None:
         """Add seconds that showing the figures itself took."""
-        self._own["overhead_seconds"][part] += seconds
+        _add(self._own["overhead_seconds"], part, seconds)
 
     def count_exporter_error(self, name: str) -> None:
         """Count an exception of what shows the figures."""
-        self._own["exporter_errors"][name] += 1
+        _add(self._own["exporter_errors"], name, 1)
 
     def snapshot(self) -> ProcessStats:
         """Return the figures as they are now, summed over all processes, the dead ones included."""
         found = self._registry.snapshot()
-        overflows = Counter(found.label_overflows) + self._own["label_overflows"]
+        overflows = Counter(found.label_overflows) + Counter(self._own["label_overflows"])
         return replace(
             found,
             functions=tuple(self._with_fingerprints(stats) for stats in found.functions),
@@ -210,8 +210,12 @@ class LogFigures:
             before, sums = process.own.get(name, {}), self._own[name]
             for what, value in values.items():
                 if what in sums or len(sums) < _WHATS:
-                    sums[what] += max(0, value - before.get(what, 0))
+                    _add(sums, what, max(0, value - before.get(what, 0)))
             process.own[name] = values
+
+
+def _add(sums: dict[str, Any], name: str, value: float) -> None:
+    sums[name] = sums.get(name, 0) + value
 
 
 _REST = ("other", "<other>")  # as the registry folds

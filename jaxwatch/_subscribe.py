@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import functools
 import os
 import queue
 import threading
@@ -92,11 +93,16 @@ class Subscription:
     def _deliver(self) -> None:
         with HUB.exporting():
             while (event := self._waiting.get()) is not None:
-                try:
-                    self._callback(event)
-                except Exception as error:  # noqa: BLE001 -- whatever it raises, the program must not see it
-                    REGISTRY.count_exporter_error(self.name)
-                    self._warn(error)
+                self._isolated(functools.partial(self._callback, event))
+            if (close := getattr(self._callback, "close", None)) is not None:
+                self._isolated(close)
+
+    def _isolated(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 -- whatever it raises, the program must not see it
+            REGISTRY.count_exporter_error(self.name)
+            self._warn(error)
 
     def _warn(self, error: Exception) -> None:
         if self._warned:
@@ -124,7 +130,8 @@ def subscribe(
     end those that wait are delivered, for at most ``_limits.FLUSH_SECONDS`` (5 s).
 
     Args:
-        callback: Gets a frozen event of ``jaxwatch.events``, which it may keep.
+        callback: Gets a frozen event of ``jaxwatch.events``, which it may keep. Where it has a ``close``, that is
+            called after the last one.
         kinds: Of ``cache_miss``, ``eager_compile``, ``trace_error``, ``ahead_of_time`` and ``violation``; None for all.
         name: What it is called in metrics and warnings; by default its own name.
         waiting: How many events may wait.

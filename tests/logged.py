@@ -2,15 +2,18 @@
 
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxwatch
 
 
-@jaxwatch.jit(static_argnames="power")
-def step(x: object, lr: object, power: int = 2) -> object:
-    return jnp.sum(x) ** power * lr  # type: ignore[arg-type]
+def power_of(x: jax.Array, lr: float, power: int = 2) -> jax.Array:
+    return jnp.sum(x) ** power * lr
+
+
+step = jaxwatch.jit(power_of, static_argnames="power")
 
 
 for rows in range(1, int(sys.argv[1])):

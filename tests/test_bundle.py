@@ -86,7 +86,7 @@ def test_a_wheel_has_them_and_writes_them(tmp_path: Path) -> None:
     for name in kept:  # a build leaves folders behind
         (copy / name).symlink_to(ROOT / name)
     environ = {**os.environ, "CC": "false"}
-    built = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", copy]
+    built = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path / "dist"), str(copy)]
     done = subprocess.run(built, env=environ, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     (wheel,) = (tmp_path / "dist").glob("*.whl")
@@ -101,7 +101,7 @@ def test_a_wheel_has_them_and_writes_them(tmp_path: Path) -> None:
     program = (
         "from jaxwatch import _bundle, _cli; import sys; sys.exit(_cli.main(['dashboards', 'export', sys.argv[1]]))"
     )
-    command = [sys.executable, "-P", "-c", program, tmp_path / "out"]
+    command = [sys.executable, "-P", "-c", program, str(tmp_path / "out")]
     environ = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

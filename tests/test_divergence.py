@@ -114,7 +114,7 @@ def rank_log(rank: int, lengths: list[int], *, end: bool = True, pid: int = 0, s
     for number, length in enumerate(lengths, start=1):
         changes = [change("shape", "x", f"float32[{lengths[0]}]", f"float32[{length}]")] if number > 1 else []
         kind: Any = "shape" if number > 1 else "first_call"
-        more = {
+        more: Rec = {
             "changes": changes,
             "signature": f"s{length}",
             "fingerprint": f"f{length}",

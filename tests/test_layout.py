@@ -20,6 +20,7 @@ TOGETHER = {"renderers": "renderers", "_columnar": "columnar", "__main__": "cli"
 OF_NO_MODULE = {
     "grafana",
     "prometheus",
+    "alerts",
     "cases",
     "layout",
     "docs",

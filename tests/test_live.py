@@ -91,7 +91,10 @@ def test_eager_compiles_are_told_by_line() -> None:
     names = [f"op{number}" for number in range(8)]
     frame = frame_of([run_start(), *(eager(name, seconds=0.5) for name in names), eager("x", "/y.py:1", seconds=9.0)])
 
-    assert [(one.site, one.count, one.seconds) for one in frame.eager] == [("/y.py:1", 1, 9.0), ("metrics.py:18", 8, 4.0)]
+    assert [(one.site, one.count, one.seconds) for one in frame.eager] == [
+        ("/y.py:1", 1, 9.0),
+        ("metrics.py:18", 8, 4.0),
+    ]
     assert frame.eager[1].what == "op0, op1, op2, op3, op4 and 3 more"
 
 

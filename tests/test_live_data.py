@@ -60,7 +60,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 WHOLE = as_read(a_frame())
-ODD = st.sampled_from([None, True, -1, 1e300, float("nan"), "text", [], {}, [[]], 10**30, "\ud800", [None] * 1_000])
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 1e300, float("nan"), "text", [], {}, [[]], 10**30, "\ud800", [None] * 1_000]
+)
 
 
 @given(st.sampled_from(places(WHOLE)), ODD)

@@ -84,7 +84,7 @@ def test_figures_of_functions_are_read_when_somebody_asks(live: LiveProcess) -> 
     ones = jnp.ones(3)
     add = jit(lambda x: x + 1)
     for _ in range(5):
-        jax.block_until_ready(add(ones))
+        jax.block_until_ready(add(ones))  # type: ignore[no-untyped-call]  # JAX's own
 
     (line,) = live.frame().functions
 

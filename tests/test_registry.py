@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from test_events import MISS
 
 from jaxwatch import _limits
-from jaxwatch._histogram import bucket
+from jaxwatch._counters import OTHER
 from jaxwatch._options import Watch
-from jaxwatch._registry import OTHER, Counters, Registry, Subject
+from jaxwatch._registry import Registry, Subject
 from jaxwatch.events import CacheMiss, PhaseSeconds
 
 
@@ -243,33 +243,7 @@ def test_look_ups_on_disk_are_counted_of_calls_and_eager_ops() -> None:
     del thing
 
 
-# ------------------------------------------------------------------ adding up
-
-
-@given(st.lists(st.tuples(st.sampled_from(["s1", "s2", "s3"]), st.integers(1, 10**6)), max_size=20), st.integers(0, 20))
-def test_figures_that_are_folded_are_those_of_both(misses: list[tuple[str, int]], cut: int) -> None:
-    one, two, whole = Counters(), Counters(), Counters()
-    for number, (signature, micros) in enumerate(misses):
-        made = miss(signature, seconds=PhaseSeconds(trace=micros * 2.0**-20))
-        (one if number < cut else two).add_miss(made, float(number))
-        whole.add_miss(made, float(number))
-    one.fold(two)
-
-    for name in set(Counters.__slots__) - {"cell"}:
-        assert getattr(one, name) == getattr(whole, name), name
-
-
-def test_calls_and_latencies_that_are_folded_are_those_of_both() -> None:
-    one, two = Counters(), Counters()
-    for counters, calls in ((one, 3), (two, 5)):
-        counters.cell.calls = calls
-        for call in range(calls):
-            counters.cell.add(1000 * (call + 1))
-    one.fold(two)
-
-    assert one.cell.calls == 8
-    assert sum(one.cell.counts().values()) == 8
-    assert one.cell.counts()[bucket(1000)] == 2
+# ------------------------------------------------------------------ reading
 
 
 def test_a_reader_sees_figures_while_others_count() -> None:

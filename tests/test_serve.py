@@ -219,9 +219,10 @@ def test_where_no_thread_can_be_had_nothing_is_left(monkeypatch: pytest.MonkeyPa
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    with monkeypatch.context() as patched, pytest.raises(RuntimeError):
+    with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
-        serve(port=0, registry=CollectorRegistry())
+        with pytest.raises(RuntimeError):
+            serve(port=0, registry=CollectorRegistry())
 
     assert EXPORTER not in HUB.names
 

@@ -225,9 +225,12 @@ def test_a_refusal_arrives_though_more_is_sent_and_the_connection_ends(sent: byt
 
 
 def test_who_goes_on_sending_after_a_refusal_is_closed() -> None:
-    with serving(linger_seconds=0.2) as port, client(port) as sock, pytest.raises(ConnectionError):
+    def go_on(sock: socket.socket) -> None:
         while True:
             sock.sendall(b"a" * 1_000)
+
+    with serving(linger_seconds=0.2) as port, client(port) as sock, pytest.raises(ConnectionError):
+        go_on(sock)
 
 
 def test_a_client_that_goes_away_in_the_midst_of_its_answer_harms_nobody() -> None:
@@ -399,7 +402,8 @@ print(get())
 
 def test_without_file_descriptors_it_waits_and_does_not_burn_time() -> None:
     program = """
-while len(os.listdir("/proc/self/fd")) < 60: open(os.devnull).fileno(); keep = globals().setdefault("keep", []); keep.append(os.open(os.devnull, 0))
+keep = []
+while len(os.listdir("/proc/self/fd")) < 60: keep.append(os.open(os.devnull, 0))
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 client = socket.socket()
 resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))), hard))

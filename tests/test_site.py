@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from browser import Page, browser
 from event_records import training_run
+from programs import environment
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.openmetrics import parser as openmetrics
-from programs import environment
 
 from jaxwatch._http import Answer, Request
 from jaxwatch._live import LiveState
@@ -41,7 +41,9 @@ def answer(path: str, query: str = "", **fields: str) -> Answer:
     return site(a_frame, registry)(Request("GET", path, query, fields, keep=False))
 
 
-@pytest.mark.parametrize(("path", "kind"), [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")])
+@pytest.mark.parametrize(
+    ("path", "kind"), [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")]
+)
 def test_the_page_is_served(path: str, kind: str) -> None:
     found = answer(path)
 
@@ -49,7 +51,9 @@ def test_the_page_is_served(path: str, kind: str) -> None:
     assert found.body
 
 
-@pytest.mark.parametrize("path", ["//", "/x", "/metrics/", "/live", "/page.js/..", "/../pyproject.toml", "/%2e%2e/x", "/index.html"])
+@pytest.mark.parametrize(
+    "path", ["//", "/x", "/metrics/", "/live", "/page.js/..", "/../pyproject.toml", "/%2e%2e/x", "/index.html"]
+)
 def test_other_paths_are_not_there(path: str) -> None:
     assert answer(path).status == 404
 
@@ -78,7 +82,7 @@ def test_metrics_come_in_the_format_that_is_asked_for() -> None:
     assert plain.content_type.startswith("text/plain; version=")
     assert b"\none 1.0\n" in plain.body
     assert asked.content_type.startswith("application/openmetrics-text; version=1.0.0")
-    assert len(list(openmetrics.text_string_to_metric_families(asked.body.decode()))) == 2
+    assert len(list(openmetrics.text_string_to_metric_families(asked.body.decode()))) == 2  # type: ignore[no-untyped-call]
 
 
 def test_metrics_are_packed_and_chosen_by_name_where_that_is_asked_for() -> None:
@@ -102,7 +106,16 @@ def test_the_page_needs_nothing_from_elsewhere_and_makes_no_markup_of_text() -> 
     for name in FILES:
         addresses = set(re.findall(r"[a-z]+://[^\s\"')]+", page_file(name).decode()))
         assert addresses <= {"http://www.w3.org/2000/svg"}, "a name of SVG's, and no address"
-    for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "srcdoc", "DOMParser"):
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacent",
+        "document.write",
+        "eval(",
+        "Function(",
+        "srcdoc",
+        "DOMParser",
+    ):
         assert word not in script
     assert re.search(r"\son\w+\s*=|javascript:|<style|style=", page_file("index.html").decode()) is None
 
@@ -192,7 +205,9 @@ def test_contrast_is_that_of_the_standard() -> None:
 
 # ------------------------------------------------------------------ the page, in a browser
 
-HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)>\"'\u202e\n\0"  # JAX itself refuses lone surrogates
+HOSTILE = (
+    "</td><script>alert(1)</script><img src=x onerror=alert(1)>\"'\u202e\n\0"  # JAX itself refuses lone surrogates
+)
 PROGRAM = """
 import sys
 import jax, jax.numpy as jnp, numpy as np
@@ -333,10 +348,15 @@ def test_markup_could_not_be_made_of_text_even_by_a_mistake(program: Running, pa
         "document.body.innerHTML = '<b>x</b>'",
         "eval('1')",
         "document.body.setAttribute('onclick', 'x = 1'); document.body.click(); if (!window.x) throw 'blocked'",
-        "(() => { const s = document.createElement('script'); s.text = 'window.y = 1'; document.head.append(s);"
-        " if (!window.y) throw 'blocked'; })()",
+        (
+            "(() => { const s = document.createElement('script'); s.text = 'window.y = 1'; document.head.append(s);"
+            " if (!window.y) throw 'blocked'; })()"
+        ),
     ):
-        assert page.evaluate(f"(() => {{ try {{ {attempt}; return 'done' }} catch {{ return 'blocked' }} }})()") == "blocked"
+        assert (
+            page.evaluate(f"(() => {{ try {{ {attempt}; return 'done' }} catch {{ return 'blocked' }} }})()")
+            == "blocked"
+        )
     assert page.evaluate("fetch('http://192.0.2.1/').then(() => 'sent', () => 'blocked')") == "blocked"
     assert any("Content Security Policy" in one for one in page.complaints)
 

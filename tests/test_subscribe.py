@@ -139,6 +139,21 @@ def test_what_a_callback_compiles_itself_is_no_event() -> None:
     assert seen == [MISS, MISS]
 
 
+def test_a_callback_that_can_be_closed_is_closed_after_its_last_event() -> None:
+    told: list[object] = []
+
+    class Sink:
+        def __call__(self, event: Event) -> None:
+            told.append(event)
+
+        def close(self) -> None:
+            told.append(threading.current_thread().name)
+
+    with subscribe(Sink()) as subscription:
+        HUB.publish(MISS)
+    assert told == [MISS, f"jaxwatch {subscription.name}"]
+
+
 def test_two_of_one_name_both_get_all() -> None:
     first: list[Event] = []
     second: list[Event] = []

@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 -- what people read holds signs that look like letters
+
 """A frame on the terminal."""
 
 import datetime as dt

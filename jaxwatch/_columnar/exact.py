@@ -46,8 +46,8 @@ def _ranges(field: str, form: schema.Structure) -> Iterator[str]:
         most = f"< {MOST_SECONDS}" if form == "DOUBLE" else "<= 9223372036854775807"
         yield f"coalesce({field}, 0) >= {low if name in SIGNED else 0} AND coalesce({field}, 0) {most}"
     elif isinstance(form, str) and form.startswith("MAP"):
-        most = MOST_BUCKETS if name == "dispatch" else LONGEST_LIST
-        yield f"coalesce(cardinality({field}), 0) <= {most}"
+        longest = MOST_BUCKETS if name == "dispatch" else LONGEST_LIST
+        yield f"coalesce(cardinality({field}), 0) <= {longest}"
         within = f"coalesce(one >= 0 AND one < {MOST_SECONDS}, false)"
         yield f"len(list_filter(map_values({field}), lambda one: NOT {within})) = 0"
         yield f"len(list_filter(map_keys({field}), lambda one: len(one) > {TEXT_CHARACTERS})) = 0"
@@ -61,7 +61,7 @@ def _ranges(field: str, form: schema.Structure) -> Iterator[str]:
 
 def _short_texts(field: str, item: schema.Structure) -> str:
     """Return the condition that no text of a list's items is too long; false where that is not easily said."""
-    texts = {"VARCHAR": ["one"]}.get(item) if isinstance(item, str) else None  # type: ignore[arg-type]
+    texts = {"VARCHAR": ["one"]}.get(item) if isinstance(item, str) else None
     if isinstance(item, dict) and all(of == "VARCHAR" for of in item.values()):
         texts = [f'one."{name}"' for name in item]
     if texts is None:

@@ -142,8 +142,9 @@ def _pairs(found: "DuckDBPyConnection") -> tuple[Pairs, dict[tuple[int, str | No
         "CREATE TABLE pairs AS WITH every AS (SELECT cause, path, before, after, count(*) AS count, min(spot) AS first "
         "FROM parts WHERE before IS NOT NULL OR after IS NOT NULL GROUP BY cause, path, before, after), "
         "ranked AS (SELECT *, row_number() OVER (PARTITION BY cause, path ORDER BY first) AS rank FROM every) "
-        f"SELECT *, rank <= {_findings.PAIRS_KEPT} AND row_number() OVER (PARTITION BY rank <= {_findings.PAIRS_KEPT} ORDER BY "
-        f"first) <= {_findings.PAIRS_KEPT_IN_ALL} AS kept FROM ranked"
+        f"SELECT *, rank <= {_findings.PAIRS_KEPT} AND row_number() OVER ("
+        f"PARTITION BY rank <= {_findings.PAIRS_KEPT} ORDER BY first) <= {_findings.PAIRS_KEPT_IN_ALL} AS kept "
+        "FROM ranked"
     )
     pairs: Pairs = defaultdict(list)
     for cause, path, before, after in rows(

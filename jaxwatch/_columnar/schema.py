@@ -36,7 +36,7 @@ def kinds() -> dict[str, dict[str, Column]]:
 
 def _columns(kind: type) -> Iterator[tuple[str, Column]]:
     hints = get_type_hints(kind)
-    for one in fields(kind):  # type: ignore[arg-type]  # each event is a dataclass
+    for one in fields(kind):  # each event is a dataclass
         if one.name != "origin":
             yield one.name, Column(hints[one.name], _needed(one))
             continue

@@ -9,6 +9,7 @@ from jaxwatch.errors import MissingExtraError
 from jaxwatch.events import CacheMiss, EagerCompile, Event
 
 PREFIX = "jaxwatch/"
+BY_FUNCTION = "jaxwatch_by_function/"  # apart: where a name is a path, "misses" is no folder
 OTHER = "other"
 
 
@@ -30,9 +31,9 @@ class Scalars:
             return {}
         name = self._name(event.function)
         changed = {"misses": 1, "compile_seconds": event.seconds.total}
-        changed |= {f"misses/{name}": 1, f"compile_seconds/{name}": event.seconds.total}
         if event.is_recompile:
             changed |= {"recompiles": 1, "recompile_seconds": event.seconds.total}
+        changed |= {f"misses/{name}": 1, f"compile_seconds/{name}": event.seconds.total}
         return self._added(changed)
 
     def _name(self, function: str) -> str:
@@ -44,7 +45,7 @@ class Scalars:
     def _added(self, changed: dict[str, Any]) -> dict[str, float]:
         for name, value in changed.items():
             self._sums[name] += value
-        return {PREFIX + name: float(self._sums[name]) for name in changed}
+        return {(BY_FUNCTION if "/" in name else PREFIX) + name: float(self._sums[name]) for name in changed}
 
 
 def recompiled_text(event: Event) -> str | None:

@@ -79,6 +79,19 @@ def log_path(environ: Mapping[str, str] = os.environ) -> str | None:
     return environ.get("JAXWATCH_LOG") or None
 
 
+class _Chosen:
+    """What the program chose by ``configure``, over the environment."""
+
+    redact: bool | None = None
+
+
+def redact(chosen: bool | None) -> None:  # noqa: FBT001 -- the one thing that it is for
+    """Choose whether values are kept out of events; None: as the environment says."""
+    _Chosen.redact = chosen
+
+
 def redacted(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether ``JAXWATCH_REDACT=1`` keeps the values of static arguments out of events."""
+    """Whether ``configure(redact=…)`` or ``JAXWATCH_REDACT=1`` keeps the program's values out of events."""
+    if _Chosen.redact is not None:
+        return _Chosen.redact
     return environ.get("JAXWATCH_REDACT", "").strip().lower() in {"1", "on", "true", "yes"}

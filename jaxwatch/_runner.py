@@ -56,7 +56,7 @@ class _Watch:
         end = Run(
             origin=origin(),
             phase="end",
-            argv=self.argv,
+            argv=self.argv[:0] if _options.redacted() else self.argv,
             program=self.path,
             wall_seconds=self._clock() - self._started,
             exit_code=self.exit_code,

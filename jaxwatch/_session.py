@@ -58,12 +58,14 @@ def start() -> None:
                 warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
 
 
-def configure(*, log: Any = None, console: bool | None = None) -> None:
+def configure(*, log: Any = None, console: bool | None = None, redact: bool | None = None) -> None:
     """Set what jaxwatch does in this process; what is left out stays as it is.
 
     Args:
         log: A file that JSON lines are appended to, in place of that of ``JAXWATCH_LOG``.
         console: Whether recompiles are told by structlog, on stderr where the program did not configure it.
+        redact: Whether values of static arguments, and the program's own arguments, are kept out of all that is told;
+            in place of ``JAXWATCH_REDACT``. Names, paths, shapes and keys of dictionaries are told in any case.
 
     Raises:
         LogUnwritableError: The log cannot be opened.
@@ -73,6 +75,10 @@ def configure(*, log: Any = None, console: bool | None = None) -> None:
         raise BadOptionError(f"configure(log={log!r}) is no path.", "Give a str or a pathlib.Path.")
     if console is not None and not isinstance(console, bool):
         raise BadOptionError(f"configure(console={console!r}) is neither True nor False.", "Give a bool.")
+    if redact is not None and not isinstance(redact, bool):
+        raise BadOptionError(f"configure(redact={redact!r}) is neither True nor False.", "Give a bool.")
+    if redact is not None:
+        _options.redact(redact)
     if log is not None:
         with SESSION.lock:
             _open_log(log)
@@ -167,12 +173,18 @@ def _run(phase: Literal["start", "end"]) -> Run:
     return Run(
         origin=origin(),
         phase=phase,
-        argv=tuple(getattr(sys, "argv", ())),
+        argv=_argv(),
         program=str(main or (sys.argv[0] if getattr(sys, "argv", None) else "")),
         wall_seconds=time.monotonic() - _STARTED,
         exit_code=SESSION.exit_code,
         jax_version=None if compat is None else compat.jax_versions()[0],
     )
+
+
+def _argv() -> tuple[str, ...]:
+    """Return the program's arguments; with ``redact`` its name alone: a password may be among them."""
+    argv = tuple(getattr(sys, "argv", ()))
+    return argv[:1] if _options.redacted() else argv
 
 
 def _after_fork() -> None:

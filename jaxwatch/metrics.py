@@ -85,6 +85,19 @@ class Collector:
             self._failed()
         return families
 
+    def samples(self) -> "dict[str, list[Sample | Histogram]]":
+        """Return name of the family → its samples now; as ``collect``, for other clients than Prometheus'."""
+        with self._lock:
+            scrape = self._scrape()
+            return {family.name: self._isolated(family, scrape) for family in FAMILIES}
+
+    def _isolated(self, family: Family, scrape: Scrape | None) -> "list[Sample | Histogram]":
+        try:
+            return [self._steady(family, sample) for sample in self._samples(family, scrape)]
+        except Exception:  # noqa: BLE001 -- as in `_filled`
+            self._failed()
+            return []
+
     def _scrape(self) -> Scrape | None:
         try:
             return Scrape(self._read(), self._labels)

@@ -30,6 +30,7 @@ OF_NO_MODULE = {
     "mutations",
     "side_by_side",
     "distributed",
+    "redact",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import (
     bounds,
     breakdown,
+    fleet,
     hot_path,
     imports,
     memory,
@@ -29,6 +30,7 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "memory, flat": memory.flat,
     "scrape": scrape.measure,
     "scrape, under load": scrape_load.measure,
+    "fleet": fleet.measure,
     "threads": threads.measure,
     "threads, exact": threads.exact,
     "breakdown": breakdown.measure,
@@ -38,7 +40,9 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
 def main(arguments: list[str]) -> int:
     """Measure, print Markdown, and return 1 where ``--check`` finds a bound broken."""
     options = _parser().parse_args(arguments)
-    wanted = options.section or ([] if options.breakdown else [name for name in SECTIONS if name != "breakdown"])
+    wanted = options.section or (
+        [] if options.breakdown else [name for name in SECTIONS if name not in ("breakdown", "fleet")]
+    )
     if options.breakdown and "breakdown" not in wanted:
         wanted = [*wanted, "breakdown"]
     variants.columns()  # says so at once where the native core is missing

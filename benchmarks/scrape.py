@@ -105,10 +105,10 @@ class _Function:
     """Stands for a jitted function: it can be referenced weakly, and that is all that the registry asks."""
 
 
-def busy() -> tuple[Registry, list[Any]]:
+def busy(functions: int = FUNCTIONS) -> tuple[Registry, list[Any]]:
     """Return a registry of watched functions with calls and misses, and what keeps them alive."""
     registry, alive = Registry(), []
-    for number in range(FUNCTIONS):
+    for number in range(functions):
         function, subject = _Function(), _subject(number)
         registry.add(function, subject)
         alive.append(function)

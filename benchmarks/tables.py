@@ -135,6 +135,16 @@ def _under_load(found: Any) -> str:
     return text + table(head, rows)
 
 
+def _fleet(found: Any) -> str:
+    text = (
+        f"{found.hosts:,} hosts of {found.series_of_a_host:,} series each: {found.head_series:,} series, "
+        f"{found.samples_per_second:,.0f} samples a second, {found.resident_megabytes:,.0f} MB resident; all recording "
+        f"rules take {found.rules_seconds:.2f} s.\n\n"
+    )
+    rows = ([one.dashboard, one.title, f"{one.seconds:.2f} s", one.failed] for one in found.panels)
+    return text + table(["dashboard", "panel", "its queries", "failed"], rows)
+
+
 def _exact(found: Mapping[str, int]) -> str:
     return table(list(found), [[f"{value:,}" for value in found.values()]])
 
@@ -155,5 +165,6 @@ _SECTIONS = {
     "memory, flat": _flat,
     "scrape": _scrape,
     "scrape, under load": _under_load,
+    "fleet": _fleet,
     "breakdown": _breakdown,
 }

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import (
     bounds,
     breakdown,
+    columns,
     fleet,
     hot_path,
     imports,
@@ -31,6 +32,7 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "scrape": scrape.measure,
     "scrape, under load": scrape_load.measure,
     "fleet": fleet.measure,
+    "columns": columns.measure,
     "threads": threads.measure,
     "threads, exact": threads.exact,
     "breakdown": breakdown.measure,
@@ -41,7 +43,7 @@ def main(arguments: list[str]) -> int:
     """Measure, print Markdown, and return 1 where ``--check`` finds a bound broken."""
     options = _parser().parse_args(arguments)
     wanted = options.section or (
-        [] if options.breakdown else [name for name in SECTIONS if name not in ("breakdown", "fleet")]
+        [] if options.breakdown else [name for name in SECTIONS if name not in ("breakdown", "fleet", "columns")]
     )
     if options.breakdown and "breakdown" not in wanted:
         wanted = [*wanted, "breakdown"]

@@ -145,6 +145,22 @@ def _fleet(found: Any) -> str:
     return text + table(["dashboard", "panel", "its queries", "failed"], rows)
 
 
+def _columns(found: Any) -> str:
+    head = ["", "seconds", "peak memory", "size"]
+    rows = [
+        [f"{found.events:,} events of {found.hosts:,} hosts, logs", "", "", f"{found.log_megabytes:,.0f} MB"],
+        [
+            "`jaxwatch export --parquet`",
+            f"{found.export_seconds:,.1f}",
+            f"{found.export_peak_megabytes:,.0f} MB",
+            f"{found.parquet_megabytes:,.0f} MB",
+        ],
+        ["`jaxwatch report DIR`", f"{found.report_seconds:,.1f}", f"{found.report_peak_megabytes:,.0f} MB", ""],
+        [f"`jaxwatch report LOG…`, of {found.python_events:,} events", f"{found.python_seconds:,.1f}", "", ""],
+    ]
+    return table(head, rows)
+
+
 def _exact(found: Mapping[str, int]) -> str:
     return table(list(found), [[f"{value:,}" for value in found.values()]])
 
@@ -166,5 +182,6 @@ _SECTIONS = {
     "scrape": _scrape,
     "scrape, under load": _under_load,
     "fleet": _fleet,
+    "columns": _columns,
     "breakdown": _breakdown,
 }

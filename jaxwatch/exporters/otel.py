@@ -5,27 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxwatch._hub import HUB
-from jaxwatch.errors import MissingExtraError
 from jaxwatch.events import CacheMiss, Event, Origin, TraceError
+from jaxwatch.exporters.otel_metrics import NAME, observe, opentelemetry
 
-NAME = "jaxwatch"
 _LISTED = 20  # changes told in an attribute
-
-
-def opentelemetry() -> Any:
-    """Return the package ``opentelemetry``, with what is needed of its API loaded.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
-    try:
-        import opentelemetry.context  # noqa: PLC0415 -- an extra
-        import opentelemetry.metrics  # noqa: PLC0415
-        import opentelemetry.trace  # noqa: PLC0415
-    except ImportError as error:
-        problem = "OpenTelemetry needs the package opentelemetry-api, which is not installed."
-        raise MissingExtraError(problem, "Run pip install 'jaxwatch[otel]'.") from error
-    return opentelemetry
 
 
 class Instrumented:
@@ -61,8 +44,6 @@ def instrument(*, tracer_provider: Any = None, meter_provider: Any = None, metri
     tracer = api.trace.get_tracer(NAME, tracer_provider=tracer_provider)
     stop: Callable[[], None] = lambda: None  # noqa: E731 -- where there are no metrics
     if metrics:
-        from jaxwatch.exporters.otel_metrics import observe  # noqa: PLC0415 -- it is built on this module
-
         stop = observe(meter_provider)
     name = f"otel {next(_numbers)}"
     HUB.add(name, _Spans(api, tracer))

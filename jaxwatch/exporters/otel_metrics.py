@@ -7,10 +7,29 @@ from typing import Any
 from jaxwatch import metrics
 from jaxwatch._metrics import FAMILIES, Family
 from jaxwatch._samples import Histogram, Sample
-from jaxwatch.exporters.otel import NAME, opentelemetry
+from jaxwatch.errors import MissingExtraError
+
+NAME = "jaxwatch"
+"""Of the tracer and the meter."""
 
 _KEPT_SECONDS = 1.0  # one reading serves all instruments of a collection
 _UNITS = {"seconds": "s", "": "1"}
+
+
+def opentelemetry() -> Any:
+    """Return the package ``opentelemetry``, with what is needed of its API loaded.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import opentelemetry.context  # noqa: PLC0415 -- an extra
+        import opentelemetry.metrics  # noqa: PLC0415
+        import opentelemetry.trace  # noqa: PLC0415
+    except ImportError as error:
+        problem = "OpenTelemetry needs the package opentelemetry-api, which is not installed."
+        raise MissingExtraError(problem, "Run pip install 'jaxwatch[otel]'.") from error
+    return opentelemetry
 
 
 def observe(meter_provider: Any = None) -> Callable[[], None]:

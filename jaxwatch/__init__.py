@@ -12,9 +12,13 @@ The way of a call through the files::
     _wrappers.py    where a library stands between: which of the user's arguments a path is
     _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
     _guards.py      no_retraces, limits, and the error that says why
-    _hub.py         events → exporters/ (log, structlog); _registry.py counters → metrics.py, stats
+    _hub.py         events → exporters/ (log, structlog; sinks); _subscribe.py callbacks of the user's
+    _registry.py    counters (_counters.py) → stats, metrics.py (_samples.py, _labels.py) → _serve.py, _push.py
     _session.py     the log and console of this process; configure
-    _report.py      events → report → renderers/ (_findings.py, _stored.py); _unknown.py a bug report
+    _report.py      events → report → renderers/ (_findings.py, _stored.py, _divergence.py); _unknown.py a bug report
+    _live.py        events → frames of the page (_site.py, _server.py) and of top (_top.py)
+    _follow.py      logs as they grow → _exporter.py (_log_figures.py): metrics of all processes; _columnar/ Parquet
+    _bundle.py      dashboards, rules and alerts
     _install.py (_earlier.py) _runner.py _cli.py _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.

@@ -107,10 +107,13 @@ def _template() -> list[tuple[str, float, bool]]:
         elif not line.startswith("#"):
             name, _, value = line.rpartition(" ")
             found.append((name, float(value), grows))
-    found += [
-        (f'jaxwatch_program_info{{fingerprint="FINGERPRINT",function="step_{n}",signature="s{n}"}}', 1.0, False)
-        for n in range(FUNCTIONS)
-    ]
+    for n in range(FUNCTIONS):
+        which = f'function="step_{n}",signature="s{n}"'
+        found.append((f'jaxwatch_program_info{{fingerprint="FINGERPRINT",{which}}}', 1.0, False))
+        found.append((f'jaxwatch_signature_info{{abstract="(x: float32[{n}])",{which}}}', 1.0, False))
+        found.append((f"jaxwatch_signature_cache_misses_total{{{which}}}", 3.0, True))
+    found.append(('jaxwatch_eager_compiles_total{site="train.py:7"}', 60.0, True))
+    found.append(('jaxwatch_eager_compile_seconds_total{site="train.py:7"}', 6.0, True))
     del alive
     return found
 
@@ -225,20 +228,25 @@ def _panels(address: str, seconds: int) -> Iterator[Panel]:
                 continue
             begun, failed = time.perf_counter(), ""
             for target in panel["targets"]:
-                failed = failed or _asked(address, target, start, now, step)
+                failed = failed or _asked(address, target, _chosen(path.stem), (start, now, step))
             yield Panel(path.stem, panel["title"], time.perf_counter() - begun, failed)
 
 
-def _asked(address: str, target: dict[str, Any], start: float, now: float, step: float) -> str:
+def _chosen(dashboard: str) -> dict[str, str]:
+    """Return the values of a dashboard's variables: all that can be chosen, where several can."""
+    return {"job": ".*", "instance": ".*", "function": "step_1" if dashboard == "function" else ".*", "raw": "-"}
+
+
+def _asked(address: str, target: dict[str, Any], chosen: dict[str, str], times: tuple[float, float, float]) -> str:
     """Ask one query of a panel; return what is wrong."""
-    chosen = {"job": "pretrain", "instance": ".+", "function": "step_1" if "jaxwatch-function" in str(target) else ".+"}
-    chosen |= {"__range": f"{int(now - start)}s", "__rate_interval": "1m", "__interval": f"{max(1, int(step))}s"}
-    query = re.sub(r"\$\{?(\w+)\}?", lambda found: chosen.get(found[1], found[0]), target["expr"])
+    start, now, step = times
+    windows = {"__range": f"{int(now - start)}s", "__rate_interval": "1m", "__interval": f"{max(1, int(step))}s"}
+    query = re.sub(r"\$\{?(\w+)\}?", lambda found: (chosen | windows).get(found[1], found[0]), target["expr"])
     try:
         if target["instant"]:
-            _ask(address, "query", query=query, time=f"{now}")
+            found = _ask(address, "query", query=query, time=f"{now}")
         else:
-            _ask(address, "query_range", query=query, start=f"{start}", end=f"{now}", step=f"{step}")
+            found = _ask(address, "query_range", query=query, start=f"{start}", end=f"{now}", step=f"{step}")
     except OSError as error:
         return str(error)
-    return ""
+    return "" if found else "no data"

@@ -3,7 +3,7 @@
 # ruff: noqa: INP001 -- a part of a script, no package
 
 from panels import SOURCE, Json, Row
-from queries import PROCESS
+from queries import PROCESS, RAW_DEFINITION
 
 OVERVIEW, FUNCTION, FLEET = "jaxwatch-overview", "jaxwatch-function", "jaxwatch-fleet"
 
@@ -44,6 +44,11 @@ def variable(name: str, label: str, definition: str, *, several: bool = True) ->
         "current": {"text": ["All"], "value": ["$__all"]} if several else {},
         "options": [],
     }
+
+
+def raw_variable() -> Json:
+    """Return the hidden variable that says whether the recording rules can be read; see ``queries.EACH``."""
+    return variable("raw", "", RAW_DEFINITION, several=False) | {"hide": 2, "regex": '/raw="([^"]*)"/', "sort": 0}
 
 
 def variables(*, one_function: bool = False) -> list[Json]:

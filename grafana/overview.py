@@ -2,7 +2,7 @@
 
 # ruff: noqa: INP001 -- a part of a script, no package
 
-from boards import FLEET, FUNCTION, OVERVIEW, dashboard, variables
+from boards import FLEET, FUNCTION, OVERVIEW, dashboard, raw_variable, variables
 from panels import (
     PLAIN,
     Json,
@@ -25,9 +25,10 @@ from queries import (
     PROCESS,
     PROCESSES,
     SOME,
+    all_dispatch_quantile,
+    all_reasons_per_minute,
+    all_recompilations,
     compile_seconds,
-    dispatch_quantile,
-    reasons_per_minute,
     recompilations,
     since,
 )
@@ -40,7 +41,7 @@ def alarms() -> list[tuple[Json, int]]:
     recompiled = stat(
         "Recompilations, last 5 minutes",
         "Calls that were traced or compiled again; first calls do not count. A healthy job has 0 once it is warm.",
-        recompilations(FUNCTIONS),
+        all_recompilations(),
         {"unit": "short", "decimals": 0, "min": 0, "thresholds": thresholds(SOME, 10)},
         colorMode="background",
         graphMode="area",
@@ -48,7 +49,7 @@ def alarms() -> list[tuple[Json, int]]:
     began = stat(
         "Recompiling since",
         "Since when the number at the left has been above 0 without a break.",
-        since(recompilations(FUNCTIONS)),
+        since(all_recompilations()),
         {"unit": "dateTimeFromNow", "noValue": "not now", "thresholds": PLAIN},
     )
     share = stat(
@@ -74,7 +75,7 @@ def state() -> list[tuple[Json, int]]:
     dispatch = stat(
         "Dispatch, p99",
         "99 of 100 calls that hit the cache returned to Python within this time; the device may still be working.",
-        dispatch_quantile(FUNCTIONS, 0.99),
+        all_dispatch_quantile(0.99),
         {"unit": "s", "decimals": 0, "min": 0, "thresholds": thresholds(0.001, 0.01)},
     )
     disk = stat(
@@ -102,8 +103,8 @@ def state() -> list[tuple[Json, int]]:
 def jobs() -> Json:
     """Return the table of the jobs."""
     columns = {
-        "Recompilations": (recompilations(FUNCTIONS, "job"), "short"),
-        "Since": (since(recompilations(FUNCTIONS, "job")), "dateTimeFromNow"),
+        "Recompilations": (all_recompilations("job"), "short"),
+        "Since": (since(all_recompilations("job")), "dateTimeFromNow"),
         "Compiling": (
             f"{compile_seconds(FUNCTIONS, 'job')} / on (job) count by (job) (jaxwatch_build_info{{{PROCESS}}})",
             "percentunit",
@@ -161,7 +162,7 @@ def causes() -> list[tuple[Json, int]]:
         "Calls that did not run straight from the cache. shape: an array of another size came; pad, or use buckets of "
         "sizes. weak_type, dtype: give the dtype from the first call on. static: mark less as static. first_call is no "
         "fault.",
-        [query(reasons_per_minute(FUNCTIONS), "{{reason}}")],
+        [query(all_reasons_per_minute(), "{{reason}}")],
         {"unit": "short", "custom": bars()},
         side="right",
     )
@@ -208,7 +209,7 @@ def cost() -> list[tuple[Json, int]]:
         "Dispatch time, p50 and p99",
         "Time until a call that hit the cache returned to Python. It grows when calls leave JAX's fast path, or when "
         "the device's queue is full.",
-        [query(dispatch_quantile(FUNCTIONS, 0.5), "p50"), query(dispatch_quantile(FUNCTIONS, 0.99), "p99", ref="B")],
+        [query(all_dispatch_quantile(0.5), "p50"), query(all_dispatch_quantile(0.99), "p99", ref="B")],
         {"unit": "s", "custom": lines()},
     )
     return [(shares, 14), (dispatch, 10)]
@@ -256,7 +257,7 @@ def overview() -> Json:
         ("Outside watched functions", 8, outside()),
     ]
     about = (
-        "Is any job recompiling now, since when, which function, what changed, and what does it cost? It reads each "
-        "process's own series: with some hundred processes and more, begin with the fleet's dashboard."
+        "Is any job recompiling now, since when, which function, what changed, and what does it cost? With "
+        "the recording rules loaded it is as quick for a thousand processes as for one."
     )
-    return dashboard(OVERVIEW, "jaxwatch overview", about, variables(), rows)
+    return dashboard(OVERVIEW, "jaxwatch overview", about, [*variables(), raw_variable()], rows)

@@ -51,3 +51,34 @@ def reasons_per_minute(chosen: str) -> str:
     misses = f"jaxwatch_cache_misses_total{{{chosen}}}"
     came_up = f"sum by (reason) (increase({misses}[$__range] @ end())) > 0"
     return f"60 * sum by (reason) (rate({misses}[$__rate_interval])) and on (reason) {came_up}"
+
+
+# ------------------------------------------------------------------ recorded where it can be, else of each process
+
+# The rules keep no instance. With all instances chosen their series match (a label that is not there is an empty one),
+# and $raw matches no job; with some chosen, or without the rules, it is the other way round. What matches nothing costs
+# nothing, so a thousand processes are as cheap as one.
+EACH = f'{FUNCTIONS},job=~"$raw"'
+_RECORDED = 'job:jaxwatch_processes:count{job=~"$job",instance=~"$instance"}'
+RAW_DEFINITION = (
+    f'query_result(label_replace(absent({_RECORDED}), "raw", ".*", "", "") '
+    f'or label_replace(count({_RECORDED}), "raw", "-", "", ""))'
+)
+
+
+def all_recompilations(labels: str = "") -> str:
+    """As ``recompilations`` of the last 5 minutes, over all chosen processes."""
+    recorded = f"sum{by(labels)}(job_function_reason:jaxwatch_recompilations:increase5m{{{FUNCTIONS}}})"
+    return f"({recorded} or {recompilations(EACH, labels)})"
+
+
+def all_reasons_per_minute() -> str:
+    """As ``reasons_per_minute``, over all chosen processes."""
+    recorded = f"60 * sum by (reason) (job_function_reason:jaxwatch_cache_misses:rate5m{{{FUNCTIONS}}}) > 0"
+    return f"{recorded} or ({reasons_per_minute(EACH)})"
+
+
+def all_dispatch_quantile(q: float) -> str:
+    """As ``dispatch_quantile``, over all chosen processes."""
+    recorded = f"sum by (le) (job_function_le:jaxwatch_dispatch_duration_seconds_bucket:rate5m{{{FUNCTIONS}}})"
+    return f"histogram_quantile({q}, {recorded}) or {dispatch_quantile(EACH, q)}"

@@ -22,7 +22,7 @@ _PARTS = ("expr", "lhs", "rhs", "param", "vector_selector", "vs")
 
 def recorded(names: Iterable[str]) -> dict[str, set[str]]:
     """Return recorded series and their labels, which the part before the first colon tells."""
-    return {name: set(name.partition(":")[0].split("_")) for name in names}
+    return {name: {*name.partition(":")[0].split("_"), "instance"} for name in names}  # which, empty, may be asked for
 
 
 def filled_in(text: str) -> str:

@@ -1,4 +1,3 @@
-
 """A frame on the terminal."""
 
 import datetime as dt

@@ -45,6 +45,7 @@ def connection(folder: str, memory: str = MEMORY) -> Iterator["DuckDBPyConnectio
         settings = {"memory_limit": memory, "temp_directory": folder, "preserve_insertion_order": "false"}
         with duckdb.connect(":memory:", config={**settings, "autoinstall_known_extensions": "false"}) as opened:
             opened.execute("SET TimeZone = 'UTC'")
+            opened.execute("SET enable_progress_bar = false")  # it would be drawn into the program's output
             yield opened
     except duckdb.Error as error:
         raise ParquetError(f"DuckDB failed: {str(error).strip().splitlines()[0]}.", _way_out(error)) from error

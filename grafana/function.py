@@ -2,7 +2,7 @@
 
 # ruff: noqa: INP001 -- a part of a script, no package
 
-from boards import FLEET, FUNCTION, dashboard, variables
+from boards import FLEET, FUNCTION, dashboard, raw_variable, variables
 from panels import (
     PLAIN,
     Json,
@@ -25,8 +25,8 @@ from queries import (
     ONE_FUNCTION,
     PROCESSES,
     SOME,
+    all_dispatch_quantile,
     compile_seconds,
-    dispatch_quantile,
     reasons_per_minute,
     recompilations,
     since,
@@ -163,8 +163,8 @@ def dispatch() -> list[tuple[Json, int]]:
         "Dispatch time, p50 and p99",
         "Time until a call that hit the cache returned to Python; the device may still be working.",
         [
-            query(dispatch_quantile(ONE_FUNCTION, 0.5), "p50"),
-            query(dispatch_quantile(ONE_FUNCTION, 0.99), "p99", ref="B"),
+            query(all_dispatch_quantile(0.5, ONE_FUNCTION), "p50"),
+            query(all_dispatch_quantile(0.99, ONE_FUNCTION), "p99", ref="B"),
         ],
         {"unit": "s", "custom": lines()},
     )
@@ -226,4 +226,4 @@ def function() -> Json:
         ("Guards and faults", 7, faults()),
     ]
     about = "One function: what it was compiled for, why, how long it took, and how fast its calls are."
-    return dashboard(FUNCTION, "jaxwatch function", about, variables(one_function=True), rows)
+    return dashboard(FUNCTION, "jaxwatch function", about, [*variables(one_function=True), raw_variable()], rows)

@@ -78,7 +78,8 @@ def all_reasons_per_minute() -> str:
     return f"{recorded} or ({reasons_per_minute(EACH)})"
 
 
-def all_dispatch_quantile(q: float) -> str:
+def all_dispatch_quantile(q: float, chosen: str = FUNCTIONS) -> str:
     """As ``dispatch_quantile``, over all chosen processes."""
-    recorded = f"sum by (le) (job_function_le:jaxwatch_dispatch_duration_seconds_bucket:rate5m{{{FUNCTIONS}}})"
-    return f"histogram_quantile({q}, {recorded}) or {dispatch_quantile(EACH, q)}"
+    recorded = f"sum by (le) (job_function_le:jaxwatch_dispatch_duration_seconds_bucket:rate5m{{{chosen}}})"
+    each = f'{chosen},job=~"$raw"'
+    return f"histogram_quantile({q}, {recorded}) or {dispatch_quantile(each, q)}"

@@ -63,8 +63,8 @@ class _Spans:
             self._miss(event)
 
     def _miss(self, miss: CacheMiss) -> None:
-        phases = (("trace", miss.seconds.trace), ("lower", miss.seconds.lower))
-        phases = (*phases, ("backend_compile", miss.seconds.backend_compile))
+        took = miss.seconds
+        phases = (("trace", took.trace), ("lower", took.lower), ("backend_compile", took.backend_compile))
         end = _nanoseconds(miss.origin)
         begun = end - sum(int(1e9 * seconds) for _, seconds in phases)
         span = self._tracer.start_span(f"{NAME}.miss", attributes=miss_attributes(miss), start_time=begun)

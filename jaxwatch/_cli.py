@@ -78,6 +78,8 @@ def run(  # noqa: PLR0913 -- one for each option
     args: tuple[str, ...],
 ) -> Callable[[], int]:
     """Run PROGRAM with ARGS as `python PROGRAM ARGS` would, and report on stderr at its end."""
+    if job is not None and push is None:
+        raise click.UsageError("--job names what is pushed: it needs --push URL.")
     from jaxwatch._runner import start  # noqa: PLC0415 -- `report` needs none of it
 
     return start([program, *args], module=module, log=log, quiet=quiet, port=port, push=push, job=job)
@@ -90,11 +92,11 @@ def run(  # noqa: PLR0913 -- one for each option
 def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
     """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote.
 
-    LOG may also be one folder that `jaxwatch export` made.
+    LOG may also be a folder of them (*.jsonl, *.jsonl.gz), or the one that `jaxwatch export` made.
     """
     if unknown:
         return _report_unknown(logs)
-    if len(logs) == 1 and os.path.isdir(logs[0]):
+    if len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss")):
         return _report_folder(logs[0], everything=everything)
     from jaxwatch._reader import read_log  # noqa: PLC0415 -- `run` needs none of it
     from jaxwatch._report import ReportBuilder  # noqa: PLC0415

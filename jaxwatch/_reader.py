@@ -63,7 +63,7 @@ class LogReading:
             LogUnreadableError: A file is missing or cannot be read.
         """
         seen: set[tuple[int, int]] = set()
-        for path in self._paths:
+        for path in (log for given in self._paths for log in _logs_of(given)):
             try:
                 with Path(path).open("rb") as file:
                     status = os.fstat(file.fileno())
@@ -86,9 +86,20 @@ def read_log(paths: Iterable[str | os.PathLike[str]]) -> LogReading:
 
     Args:
         paths: Logs, as ``JAXWATCH_LOG`` and ``--log`` write them, or packed by gzip, with a name that ends in ``.gz``;
-            opened when their first record is asked for.
+            of a folder all of its ``*.jsonl`` and ``*.jsonl.gz``. Opened when their first record is asked for.
     """
     return LogReading(paths)
+
+
+def _logs_of(path: str) -> list[str]:
+    """Return the logs of a folder, sorted; a file as it is."""
+    if not os.path.isdir(path):
+        return [path]
+    found = sorted(str(log) for pattern in ("*.jsonl", "*.jsonl.gz") for log in Path(path).glob(pattern))
+    if not found:
+        problem = f"cannot read the log {path}: a folder that holds no *.jsonl and no *.jsonl.gz."
+        raise LogUnreadableError(problem, "Give the file that --log or JAXWATCH_LOG named.")
+    return found
 
 
 def _unpacked(path: str, file: IO[bytes]) -> Bytes:

@@ -276,3 +276,8 @@ def test_where_each_miss_has_a_reason_it_says_so(log: Path, capsys: pytest.Captu
     assert _cli.main(["report", "--unknown", str(log)]) == 0
 
     assert capsys.readouterr().out == "Every miss in the log has a reason: there is nothing to send.\n"
+
+
+def test_a_job_without_a_push_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["run", "--job", "x", "program.py"]) == 2
+    assert "--job names what is pushed: it needs --push URL." in capsys.readouterr().err

@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import stat
@@ -163,3 +164,18 @@ def test_a_file_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert list(reading) == []
     assert reading.faults == 1
+
+
+def test_of_a_folder_all_logs_are_read(tmp_path: Path) -> None:
+    write_log(tmp_path / "b.jsonl", GOOD)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((tmp_path / "b.jsonl").read_bytes()))
+    (tmp_path / "notes.txt").write_text("no log")
+    reading = read_log([tmp_path])
+
+    assert list(reading) == GOOD * 2
+    assert reading.faults == 0
+
+
+def test_a_folder_without_logs_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LogUnreadableError, match="a folder that holds no"):
+        list(read_log([tmp_path]))

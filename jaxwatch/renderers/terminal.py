@@ -104,7 +104,10 @@ def lines(report: Report, *, columns: int, everything: bool = False, more: str |
         yield from _divergences(report, page)
         yield from _findings(report, page, more)
         yield from _notes(report, page)
-    for line in _foot(report):
+    foot = list(_foot(report))
+    if foot and not report.healthy:
+        yield []
+    for line in foot:
         yield from ([Span(text, "dim")] for text in wrapped(line, columns))
 
 

@@ -62,3 +62,10 @@ def records(log: Path, event: str | None = None) -> list[dict[str, Any]]:
     """Return the records of a log, of one kind or all."""
     found = [json.loads(line) for line in log.read_text().splitlines()]
     return [record for record in found if event in (None, record["event"])]
+
+
+HEARS_CTRL_C = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from jaxwatch._cli import main; sys.exit(main(sys.argv[1:]))"
+)
+"""The command ``jaxwatch``; it hears SIGINT also where a shell started the tests in the background."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from event_records import miss, run_start, stats, write_log
+from programs import HEARS_CTRL_C
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from jaxwatch._exporter import LogExporter
@@ -151,7 +152,7 @@ def test_the_live_page_shows_the_logs(exporter: LogExporter, tmp_path: Path) -> 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     write_log(tmp_path / "a.jsonl", [run_start(), miss(1)])
-    command = [sys.executable, "-m", "jaxwatch", "exporter", str(tmp_path), "--port", "0"]
+    command = [sys.executable, "-c", HEARS_CTRL_C, "exporter", str(tmp_path), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
             assert running.stderr is not None

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from event_records import miss, other_length, run_end, run_start, training_run, write_log
+from programs import HEARS_CTRL_C
 from prometheus_client import CollectorRegistry
 
 import jaxwatch
@@ -80,7 +81,10 @@ class Other(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
 
-@pytest.fixture(params=[b"<html>", b"{}", b"[" * 100_000, b'{"schema": "jaxwatch.live/1"}', b"\xff", b""], ids=repr)
+@pytest.fixture(
+    params=[b"<html>", b"{}", b"[" * 100_000, b'{"schema": "jaxwatch.live/1"}', b"\xff", b""],
+    ids=["html", "object", "brackets", "schema alone", "no text", "nothing"],
+)
 def other(request: pytest.FixtureRequest) -> Iterator[int]:
     handler = type("Handler", (Other,), {"answer": request.param})
     with HTTPServer(("127.0.0.1", 0), handler) as server:
@@ -171,10 +175,13 @@ def test_in_a_pipe_it_prints_one_frame_imports_no_jax_and_ends(tmp_path: Path) -
 def on_a_terminal(log: Path, end: str) -> tuple[int, str]:
     """Run it on a terminal of its own until it has drawn, end it so, and return its exit code and what it wrote."""
     mine, its = pty.openpty()
-    command = [sys.executable, "-m", "jaxwatch", "top", str(log), "--every", "0.1"]
+    command = [sys.executable, "-c", HEARS_CTRL_C, "top", str(log), "--every", "0.1"]
     environ = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "30"}
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environ, start_new_session=True) as running:
         os.close(its)
+        late = threading.Timer(150, running.kill)  # else a test that failed would wait for it for ever
+        late.daemon = True
+        late.start()
         text, until, asked = "", time.monotonic() + 120, False
         while time.monotonic() < until:
             if not select.select([mine], [], [], 0.2)[0]:
@@ -187,7 +194,8 @@ def on_a_terminal(log: Path, end: str) -> tuple[int, str]:
             if "q ends it" in text and not asked:
                 asked = True
                 os.write(mine, end.encode()) if end != "INT" else running.send_signal(signal.SIGINT)
-        code = running.wait(20)
+        code = running.wait(200)
+        late.cancel()
     os.close(mine)
     return code, text
 

@@ -53,6 +53,7 @@ class LogFigures:
         self._functions: dict[Place, tuple[_Thing, Subject]] = {}
         self._fingerprints: dict[tuple[Place, str], dict[str, None]] = {}
         self._processes: dict[tuple[int, int | None], _Process] = {}
+        self._latest: dict[int, _Process] = {}  # by pid
         self._own: dict[str, dict[str, Any]] = {name: {} for name in _OWN}
         self._handlers: Mapping[str, Callable[[Record], None]] = {
             "run": self._run,
@@ -108,30 +109,38 @@ class LogFigures:
     # -------------------------------------------------------------- processes
 
     def _process(self, record: Record) -> _Process:
-        """Return the process that wrote the record: by its pid, and its rank once jax.distributed runs."""
-        pid, rank, time = (
-            _records.whole(record, "pid"),
-            _records.whole_or_none(record, "process_index"),
-            _records.unix_seconds(record),
-        )
-        key = pid, rank
-        if key not in self._processes:
-            if len(self._processes) >= PROCESSES:
-                del self._processes[next(iter(self._processes))]
-            ranked = self._processes.pop((pid, None), None)  # it has its rank now
-            self._processes[key] = _Process() if ranked is None else ranked
-        found = self._processes[key]
+        """Return the process that wrote the record: by its pid, and by its rank while jax.distributed runs."""
+        pid, rank = _records.whole(record, "pid"), _records.whole_or_none(record, "process_index")
+        time = _records.unix_seconds(record)
+        found = self._processes.get((pid, rank))
+        if rank is None:  # noqa: SIM108 -- each way has its reason: before jax.distributed runs, or after it was shut down
+            found = found or self._latest.get(pid)
+        else:  # one that has just begun has its rank now, also where an earlier one had the same
+            found = self._processes.pop((pid, None), None) or found
+        if found is None:
+            found = _Process()
+        if rank is not None or pid not in self._latest:
+            self._keep((pid, rank), found)
         found.last_seconds = max(found.last_seconds, time)
         return found
 
+    def _keep(self, key: tuple[int, int | None], process: _Process) -> None:
+        if key not in self._processes and len(self._processes) >= PROCESSES:
+            del self._processes[next(iter(self._processes))]
+        self._processes[key] = self._latest[key[0]] = process
+        if len(self._latest) > PROCESSES:
+            del self._latest[next(iter(self._latest))]
+
     def _run(self, record: Record) -> None:
-        pid, rank = _records.whole(record, "pid"), _records.whole_or_none(record, "process_index")
-        if _records.text(record, "phase") == "start":  # of a pid that was another process's before
-            self._processes.pop((pid, rank), None)
+        phase, pid = _records.text(record, "phase"), _records.whole(record, "pid")
+        if phase == "start":  # of a pid that was another process's before
+            self._latest.pop(pid, None)
+            self._processes.pop((pid, None), None)
             self._process(record)
-        else:
-            self._process(record)
-            del self._processes[pid, rank]
+            return
+        ended = self._process(record)
+        self._latest.pop(pid, None)
+        self._processes = {key: process for key, process in self._processes.items() if process is not ended}
 
     # -------------------------------------------------------------- events
 
@@ -205,7 +214,8 @@ class LogFigures:
         figures = {name: _records.counts(record, name, number) for name, number in _OWN.items()}
         process, rank = self._process(record), _records.whole_or_none(record, "process_index")
         version, jax, jaxlib, backend, core = versions
-        process.build = Build(version, jax, jaxlib, backend, core, "" if rank is None else str(rank))
+        told = process.build.process_index if rank is None else str(rank)
+        process.build = Build(version, jax, jaxlib, backend, core, told)
         for name, values in figures.items():
             before, sums = process.own.get(name, {}), self._own[name]
             for what, value in values.items():

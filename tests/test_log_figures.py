@@ -218,3 +218,25 @@ def test_it_stays_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         max(len(told) for function in functions for told in function.fingerprints.values())
         <= _limits.LABEL_FINGERPRINTS
     )
+
+
+def test_figures_that_come_after_jax_distributed_was_shut_down_are_counted_once() -> None:
+    own = process_stats(rank=2, overhead_seconds={"miss": 1.0})
+    found = figures(
+        run_start(), stats(calls=10, rank=2), own, stats(calls=12), process_stats(overhead_seconds={"miss": 1.5})
+    )
+
+    assert only(found).calls == 12
+    assert found.snapshot().overhead_seconds == {"miss": 1.5}
+    now = found._latest[1].last_seconds
+    assert [build.process_index for build in found.builds(now)] == ["2"]
+    found.add(run_end())
+    assert found._processes == {}
+
+
+def test_a_rank_that_is_started_again_under_the_same_pid_starts_anew() -> None:
+    once = [run_start(), stats(calls=10, rank=0), stats(calls=15, rank=0)]
+
+    assert only(figures(*once, *once)).calls == 30
+    assert only(figures(*once, run_end(rank=0), *once)).calls == 30
+    assert only(figures(*once, run_end(), *once)).calls == 30

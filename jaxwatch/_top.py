@@ -57,10 +57,10 @@ class ServerSource:
     def __init__(self, url: str) -> None:
         try:
             found = urlsplit(url)
-            self._host, self._port = found.hostname or "", found.port or 80
+            self._host, self._port = found.hostname or "", 80 if found.port is None else found.port
         except ValueError:
-            found, self._host = urlsplit(""), ""
-        if found.scheme != "http" or not self._host or found.username is not None:
+            found, self._host, self._port = urlsplit(""), "", 0
+        if found.scheme != "http" or not (self._host and self._port) or found.username is not None:
             raise BadOptionError(f"{clean(url)} is no address of a process.", f"Give one like {DEFAULT_URL}.")
         self.url = url
         folder = found.path.removesuffix("metrics").removesuffix("live.json")
@@ -89,13 +89,16 @@ class ServerSource:
         try:
             connection.request("GET", f"{self._path}?since={since}")
             answer = connection.getresponse()
-            body = answer.read(ANSWER_BYTES)
+            body = _read(answer, time.monotonic() + PATIENCE_SECONDS)
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
             problem = f"nothing answers at {clean(self.url)}: {clean(reason)}."
             raise NoServerError(problem, _HOW) from error
         finally:
             connection.close()
+        if answer.status in _REFUSED:
+            problem = f"what answers at {clean(self.url)} {_REFUSED[answer.status]}"
+            raise NoServerError(problem, "Try again, or by http://127.0.0.1 on its own machine.")
         try:
             if answer.status != http.client.OK:
                 raise MalformedError(str(answer.status))
@@ -105,6 +108,25 @@ class ServerSource:
             raise NoServerError(problem, _HOW) from error
 
 
+def _read(answer: http.client.HTTPResponse, until: float) -> bytes:
+    """Return the body, as far as it comes in time: the socket's patience is for each piece alone.
+
+    Raises:
+        TimeoutError: It does not.
+    """
+    pieces, size = [], 0
+    while size < ANSWER_BYTES and (piece := answer.read1(ANSWER_BYTES - size)):
+        pieces.append(piece)
+        size += len(piece)
+        if time.monotonic() > until:
+            raise TimeoutError("the answer takes too long")
+    return b"".join(pieces)
+
+
+_REFUSED = {
+    http.client.SERVICE_UNAVAILABLE: "is not ready yet: it still reads its logs.",
+    http.client.FORBIDDEN: "does not answer by that name: on loopback it does by a loopback name alone.",
+}
 _HOW = "Start the program with jaxwatch run --port N, or have it call jaxwatch.serve(); or give its log."
 
 

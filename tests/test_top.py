@@ -100,6 +100,43 @@ def test_what_is_no_jaxwatch_is_told_so(other: int) -> None:
         shown(str(other))
 
 
+@pytest.mark.parametrize(("status", "told"), [(503, "not ready yet"), (403, "by a loopback name alone")])
+def test_one_that_refuses_is_not_taken_for_a_stranger(status: int, told: str) -> None:
+    class Refusing(Other):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        with pytest.raises(NoServerError, match=told):
+            shown(str(server.server_port))
+        server.shutdown()
+        thread.join()
+
+
+def test_one_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_top, "PATIENCE_SECONDS", 0.3)
+    stop = threading.Event()
+
+    class Dripping(Other):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            while not stop.wait(0.05):
+                self.wfile.write(b" ")
+
+    with HTTPServer(("127.0.0.1", 0), Dripping) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        with pytest.raises(NoServerError, match="takes too long"):
+            shown(str(server.server_port))
+        stop.set()
+        server.shutdown()
+        thread.join()
+
+
 # ------------------------------------------------------------------ of logs
 
 
@@ -142,6 +179,7 @@ def test_a_large_log_is_read_whole_before_one_frame_is_printed(tmp_path: Path, m
         (["ftp://127.0.0.1:1"], BadOptionError),
         (["http://user:secret@127.0.0.1:1"], BadOptionError),
         (["http://"], BadOptionError),
+        (["http://127.0.0.1:0"], BadOptionError),
         (["http://127.0.0.1:99999999"], BadOptionError),
         (["http://[::1"], BadOptionError),
         (["a\0b"], LogUnreadableError),

@@ -193,7 +193,7 @@ class _Group:
         self.from_disk += miss.from_disk
         if len(self.processes) < PROCESSES_KEPT:
             self.processes.add(process)
-        self.via = self.via or miss.via
+        self.via = self.via or miss.via or None
         self.advice = miss.advice[0] if miss.advice else self.advice
         if miss.call in self.calls or len(self.calls) < CALLS_KEPT:
             self.calls.add(miss.call)

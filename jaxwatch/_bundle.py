@@ -1,5 +1,6 @@
 """What comes with jaxwatch for Grafana and Prometheus, and ``jaxwatch dashboards export``. Imports no jax."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,12 +62,12 @@ def _same(one: Path, other: Path) -> bool:
 
 def next_steps(target: Path) -> str:
     """Return what to do with an exported folder."""
-    folder = target.absolute()
+    folder, here = target.absolute(), shlex.quote(str(target))
     return f"""\
 Prometheus: add to prometheus.yml, and send it SIGHUP
   rule_files: ["{folder}/rules/*.yml", "{folder}/alerts/*.yml"]
 Grafana: import {target}/dashboards/*.json by hand, or have it load them
-  sudo mkdir -p /var/lib/grafana/dashboards && sudo cp -rT {target}/dashboards /var/lib/grafana/dashboards/jaxwatch
-  sudo cp {target}/provisioning/dashboards/*.yml /etc/grafana/provisioning/dashboards/
+  sudo mkdir -p /var/lib/grafana/dashboards && sudo cp -rT {here}/dashboards /var/lib/grafana/dashboards/jaxwatch
+  sudo cp {here}/provisioning/dashboards/*.yml /etc/grafana/provisioning/dashboards/
   sudo systemctl restart grafana-server
 """

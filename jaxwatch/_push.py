@@ -109,7 +109,7 @@ class Pusher:
         try:
             self._gateway.send(what, self.group, self._registry, self._timeout_seconds)
         except Exception as error:  # noqa: BLE001 -- whatever the network does, the program must not see it
-            self._failed(_cause(error))
+            self._failed(self._gateway.cause(error))
             return False
         return True
 
@@ -220,6 +220,22 @@ class _Gateway:
         else:
             push_to_gateway(self.shown, group["job"], registry, key, seconds, handler)
 
+    def cause(self, error: Exception) -> str:
+        """Return what went wrong in a few words; of a foreign text nothing that a terminal obeys.
+
+        What the other side says is left out where there is a password: a proxy may send back what it was sent.
+        """
+        found = error.reason if type(error) is URLError else error
+        if isinstance(found, HTTPError):
+            with found:  # it holds the connection
+                said = "" if self._login else found.read(200).decode("utf-8", "replace").split("\n")[0].strip()
+            why = f"it answers {found.code}{said and f', {said}'}"
+        elif isinstance(found, OSError):
+            why = (found.strerror or str(found) or type(found).__name__).lower()
+        else:
+            why = type(found).__name__ if self._login else f"{type(found).__name__}: {found}"
+        return "".join(character if character.isprintable() else "?" for character in why)
+
 
 def _new_registry() -> "CollectorRegistry":
     try:
@@ -250,15 +266,3 @@ def _is_text(value: str) -> bool:
 
 def _is_time(seconds: object) -> bool:
     return not isinstance(seconds, bool) and isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_SECONDS
-
-
-def _cause(error: Exception) -> str:
-    """Return what went wrong in a few words; no text of urllib's has the user or the password."""
-    if isinstance(error, HTTPError):
-        with error:  # it holds the connection
-            said = error.read(200).decode("utf-8", "replace").split("\n")[0].strip()
-        return f"it answers {error.code} {error.reason}{said and f', {said}'}"
-    found = error.reason if isinstance(error, URLError) else error
-    if isinstance(found, OSError):
-        return (found.strerror or str(found) or type(found).__name__).lower()
-    return f"{type(found).__name__}: {found}"

@@ -79,6 +79,20 @@ def test_the_command_tells_what_to_do_next(tmp_path: Path, capsys: pytest.Captur
     assert "/var/lib/grafana/dashboards/jaxwatch" in told
 
 
+def test_its_commands_hold_for_any_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "it's $HOME here"
+    _bundle.export(folder)
+    commands = [line for line in _bundle.next_steps(folder).splitlines() if " cp " in line]
+    for line in commands:
+        text = line.replace("sudo ", "").replace("/var/lib/grafana", "lib").replace("/etc/grafana/", "etc/")
+        text = f"mkdir -p etc/provisioning/dashboards && {text}"
+        subprocess.run(text, shell=True, cwd=tmp_path, check=True, timeout=60)  # noqa: S602 -- our own
+
+    assert len(commands) == 2
+    assert names(tmp_path / "lib" / "dashboards" / "jaxwatch") == {"overview.json", "function.json", "fleet.json"}
+    assert names(tmp_path / "etc") == {"provisioning/dashboards/jaxwatch.yml"}
+
+
 def test_a_wheel_has_them_and_writes_them(tmp_path: Path) -> None:
     copy = tmp_path / "checkout"
     copy.mkdir()

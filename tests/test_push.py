@@ -121,19 +121,21 @@ def test_a_forked_child_neither_pushes_nor_deletes(gateway: str) -> None:
 import os, sys, warnings
 import jaxwatch
 warnings.simplefilter("ignore")
-pusher = jaxwatch.push(sys.argv[1], "batch", every_seconds=None)
-pusher_done = pusher.close()
+pusher = jaxwatch.push(sys.argv[1], "batch", every_seconds=None, at_exit="delete")
+other = jaxwatch.push(sys.argv[1], "other", every_seconds=None)
+pusher.close()  # it has pushed, and is open again for nobody
 if not os.fork():
-    os._exit(0 if not pusher.delete() else 1)
+    sys.exit(pusher.delete() or other.close() or other.delete())  # and what is to be done at exit
 _, status = os.wait()
-print(pusher_done, os.waitstatus_to_exitcode(status))
+print(os.waitstatus_to_exitcode(status), flush=True)
+os._exit(0)  # so that nothing is pushed here
 """
     done = subprocess.run(
         [sys.executable, "-c", program, gateway], capture_output=True, text=True, check=False, timeout=240
     )
 
-    assert done.stdout == "True 0\n", done.stderr
-    assert len(groups(gateway)) == 1
+    assert done.stdout == "0\n", done.stderr
+    assert [job for job, _ in groups(gateway)] == ["batch"]
 
 
 # ------------------------------------------------------------------ failures
@@ -179,7 +181,7 @@ def test_a_gateway_that_refuses_is_told_of_without_user_and_password(status: int
         def do_PUT(self) -> None:
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b"no such thing\nat all")
+            self.wfile.write(f"we were sent {self.headers['Authorization']}\nand more".encode())  # as a proxy may
 
         def log_message(self, *_: object) -> None: ...
 
@@ -195,6 +197,27 @@ def test_a_gateway_that_refuses_is_told_of_without_user_and_password(status: int
     for text in (str(told[0].message), repr(pusher), pusher.gateway):
         assert "cret" not in text
         assert "user" not in text
+        assert "Basic" not in text
+
+
+def test_what_the_gateway_says_is_told_but_no_terminal_obeys_it() -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.send_response(400, "\x1b[31mno")
+            self.end_headers()
+            self.wfile.write(b"pushed metrics are \x1b[1minvalid\x07\nand more")
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        pusher = push(f"127.0.0.1:{server.server_port}", "train", every_seconds=None, at_exit=None)
+        with pytest.warns(JaxwatchWarning) as told:
+            assert not pusher.close()
+        server.shutdown()
+        thread.join()
+    assert "it answers 400, pushed metrics are ?[1minvalid?. The program" in str(told[0].message)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A run as it goes: records in, frames out. Pure; bounded; the same for a live process and for logs that grow."""
 
+import os
 from collections import deque
 from collections.abc import Callable
 
@@ -57,7 +58,7 @@ class LiveState:
             "ahead_of_time": self._add_ahead_of_time,
             "violation": self._add_violation,
             "process_stats": self._add_process_stats,
-            "run": lambda _: self._find_folder(),
+            "run": self._add_run,
         }
 
     def add(self, record: Record) -> None:
@@ -166,8 +167,10 @@ class LiveState:
                     sums[part] = sums.get(part, 0.0) + seconds
         return sums
 
-    def _find_folder(self) -> None:
-        self.folder = self.folder or folder_of(self._report.build())
+    def _add_run(self, record: Record) -> None:
+        program = _records.text(record, "program")
+        if not self.folder and os.path.isabs(program):
+            self.folder = os.path.dirname(program)
 
     def _happen(  # noqa: PLR0913 -- by keyword, each a field
         self,

@@ -2,6 +2,7 @@
 
 import tracemalloc
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,6 +110,17 @@ def test_processes_are_told_apart_by_pid_and_rank() -> None:
     frame = frame_of([miss(1, pid=7), miss(1, pid=8, rank=3)])
 
     assert [one.process for one in frame.happened] == ["7", "8, rank 3"]
+
+
+def test_no_record_has_the_whole_report_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record of each of thousands of processes would then take minutes."""
+    state = LiveState("one")
+    monkeypatch.setattr(ReportBuilder, "build", pytest.fail)
+
+    for one in (run_start(program="train"), *training_run()):
+        state.add(one)
+
+    assert state.folder == str(Path(TRAIN).parent)
 
 
 def test_calls_are_exact_where_they_were_just_read() -> None:

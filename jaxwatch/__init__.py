@@ -19,6 +19,7 @@ The way of a call through the files::
     _live.py        events → frames of the page (_site.py, _server.py) and of top (_top.py)
     _follow.py      logs as they grow → _exporter.py (_log_figures.py): metrics of all processes; _columnar/ Parquet
     _bundle.py      dashboards, rules and alerts
+    _advise/        the workload under several scopes of jit (_scope.py) → a comparison
     _install.py (_earlier.py) _runner.py _cli.py _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.
@@ -41,6 +42,7 @@ _HOME = {
     "serve": "_serve",
     "push": "_push",
     "subscribe": "_subscribe",
+    "advise": "_advise.api",
     "JaxwatchError": "errors",
     "JaxwatchWarning": "errors",
     "RetraceError": "errors",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from jaxwatch import errors as errors
     from jaxwatch import events as events
     from jaxwatch import metrics as metrics
+    from jaxwatch._advise.api import advise as advise
     from jaxwatch._core import attach as attach
     from jaxwatch._core import detach as detach
     from jaxwatch._core import jit as jit

@@ -192,8 +192,13 @@ def _inner(watched: Any) -> Any:
 
 
 _PROTOCOL = 4  # of pickle; JAX's own needs 2 at least
-for _kind in (_compat.PJIT_TYPE, _wrap.Watched):
+for _kind in (_compat.PJIT_TYPE, _wrap.Watched, _wrap.Scoped):
     copyreg.pickle(_kind, _reduced)
+
+
+def measurer() -> Any:
+    """Return what measures outermost calls: its ``measure`` and ``measured`` are those of ``_wrap``."""
+    return _wrap if CORE.hooks is None else CORE.hooks
 
 
 # ------------------------------------------------------------------ functions that were jitted elsewhere

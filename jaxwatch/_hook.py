@@ -1,12 +1,13 @@
 """The native core's other half: which function is hooked how, and what its slow path calls."""
 
+import struct
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 
-from jaxwatch import _ahead, _compat, _departures, _frames, _misses
+from jaxwatch import _ahead, _compat, _departures, _frames, _misses, _scope
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY
 from jaxwatch._subject import make_subject
@@ -60,6 +61,15 @@ class Hooks:
         REGISTRY.remove(jitted)
         return bool(self.native.unhook(jitted))
 
+    def measure(self, after: Callable[[Any, int], None] | None, nested: Callable[[Any, Any], None] | None) -> None:
+        """Keep a record of each outermost scoped call from now on; see ``_wrap.measure``."""
+        self.native.measure(after, nested)
+
+    def measured(self) -> tuple[int, list[_scope.Record]]:
+        """Return the number of outermost calls, and the records of the first ones."""
+        count, records = self.native.measured()
+        return count, [_scope.Record(*fields) for fields in struct.iter_unpack("=QQQQ", records)]
+
     def plain(self, function: Any) -> Any:
         """Return a jitted function set up anew, as JAX's own copy is; the very one where that cannot be had."""
         if not _weakly_referable(_compat.function_of(function)):
@@ -78,7 +88,8 @@ class Hooks:
     ) -> None:
         subject = make_subject(jitted, fun, chosen, options, cell)
         subject.called_before = called_before
-        self.native.hook(jitted, cell, subject)
+        scoped, bypass = _scope.hooking(subject)
+        self.native.hook(jitted, cell, subject, scoped, fun if bypass else None)
         REGISTRY.add(jitted, subject)
 
     def _seen_through(self, jitted: Any, fun: Any, cell: Any) -> Any:

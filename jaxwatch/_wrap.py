@@ -4,12 +4,13 @@ No state of its own can be reached through ``__dict__``: that is the jitted func
 with it ``jax.grad`` and others, copies it.
 """
 
+import threading
 import types
 from collections.abc import Callable, Mapping
-from time import perf_counter_ns
-from typing import Any
+from time import monotonic_ns, perf_counter_ns
+from typing import Any, ClassVar
 
-from jaxwatch import _compat, _inner, _listeners, _misses
+from jaxwatch import _compat, _inner, _listeners, _misses, _scope
 from jaxwatch._frames import THREAD, Frame, under_way
 from jaxwatch._options import Watch
 from jaxwatch._registry import REGISTRY, Subject
@@ -17,6 +18,7 @@ from jaxwatch._subject import make_subject
 
 _compat.leave_out(__file__)
 _PRICED_CALLS = 100  # some 150 µs
+_MOST_RECORDS = 1 << 21  # as the native core
 _SLOW_NANOSECONDS = 1_000_000  # a call so slow is worth a look whether the listeners are still there
 
 
@@ -139,6 +141,86 @@ class Watched:
         return self._inner.__getstate__()
 
 
+# ------------------------------------------------------------------ scopes
+
+
+class _Outer(threading.local):
+    subject: Subject | None = None  # of the innermost scoped call of this thread
+
+
+class _Measured:
+    """What is kept of outermost calls; as the native core has it."""
+
+    on = False
+    count = 0
+    records: ClassVar[list[_scope.Record]] = []
+    after: Callable[[Any, int], None] | None = None
+    nested: Callable[[Subject, Subject], None] | None = None
+
+
+_outer = _Outer()
+
+
+def measure(after: Callable[[Any, int], None] | None, nested: Callable[[Any, Any], None] | None) -> None:
+    """Keep a record of each outermost scoped call from now on.
+
+    Args:
+        after: Called with the result of each, and its number from 1; what it raises comes out of the call.
+        nested: Called with the subjects of a call and of one within it.
+    """
+    _Measured.on, _Measured.count, _Measured.after, _Measured.nested = True, 0, after, nested
+    _Measured.records.clear()
+
+
+def measured() -> tuple[int, list[_scope.Record]]:
+    """Return the number of outermost calls, and the records of the first ones."""
+    return _Measured.count, list(_Measured.records)
+
+
+class Scoped(Watched):
+    """A ``Watched`` that may be bypassed, and whose outermost calls may be measured."""
+
+    __slots__ = ("_instead",)
+
+    def __init__(self, inner: Any, subject: Subject, instead: Any) -> None:
+        super().__init__(inner, subject)
+        object.__setattr__(self, "_instead", instead)  # the user's function, or None
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the jitted function, or the user's own."""
+        subject, up = self._subject, _outer.subject
+        if up is not None and _Measured.nested is not None:
+            _Measured.nested(up, subject)
+        _outer.subject, begun = subject, monotonic_ns()
+        try:
+            if self._instead is not None:
+                subject.counters.cell.calls += 1
+                result = self._instead(*args, **kwargs)
+            else:
+                result = super().__call__(*args, **kwargs)
+            if up is None and _Measured.on:
+                _keep(result, begun, id(subject))
+        except BaseException as error:
+            trace = error.__traceback__
+            error.__traceback__ = None if trace is None else trace.tb_next  # as in `Watched`
+            raise
+        finally:
+            _outer.subject = up
+        return result
+
+
+def _keep(result: Any, begun: int, function: int) -> None:
+    returned = monotonic_ns()
+    _Measured.count += 1
+    if _Measured.after is not None:
+        _Measured.after(result, _Measured.count)
+    if len(_Measured.records) < _MOST_RECORDS:
+        _Measured.records.append(_scope.Record(begun, returned, monotonic_ns(), function))
+
+
+# ------------------------------------------------------------------ price
+
+
 def call_seconds() -> float:
     """Return what a call from the cache pays for being watched: measured now, on a function that does nothing."""
     subject = Subject(name="", definition="", event_name="", in_library=False, watch=Watch(), plan=None)
@@ -167,6 +249,7 @@ def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> W
         options: The keywords that were given to ``jax.jit``.
     """
     subject = make_subject(jitted, fun, chosen, options)
-    watched = Watched(jitted, subject)
+    scoped, bypass = _scope.hooking(subject)
+    watched = Scoped(jitted, subject, fun if bypass else None) if scoped else Watched(jitted, subject)
     REGISTRY.add(watched, subject)
     return watched

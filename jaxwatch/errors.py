@@ -90,6 +90,12 @@ class NoProgramError(JaxwatchError, FileNotFoundError):
     slug = "no-program"
 
 
+class WorkloadError(JaxwatchError, RuntimeError):
+    """What ``advise`` was to run cannot be compared: it fails by itself, ends too late, or jits nothing."""
+
+    slug = "workload"
+
+
 class MissingExtraError(JaxwatchError, ImportError):
     """An optional dependency is not installed."""
 

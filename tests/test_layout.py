@@ -16,7 +16,7 @@ from jaxwatch.errors import JaxwatchError
 PACKAGE = ROOT / "jaxwatch"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # of a package as a whole, of a file without code, of what is no Python, of the project
-TOGETHER = {"renderers": "renderers", "_columnar": "columnar", "__main__": "cli"}
+TOGETHER = {"renderers": "renderers", "_advise": "advise", "_columnar": "columnar", "__main__": "cli"}
 OF_NO_MODULE = {
     "grafana",
     "prometheus",
@@ -28,6 +28,7 @@ OF_NO_MODULE = {
     "measure",
     "native",
     "mutations",
+    "advise_runs",
     "side_by_side",
     "distributed",
     "redact",

@@ -106,6 +106,7 @@ typedef struct {
     vectorcallfunc call; /* JAX's own */
     PyObject *subject;   /* _registry.Subject */
     int exact;           /* the function's cache misses are seen */
+    PyObject *instead;   /* the user's function, where it is called in place of JAX's: owned, so it dies with the hook */
     uint64_t calls, left; /* begun; those that left the fast path */
     uint64_t dispatch[SIZE];
 } Cell;
@@ -131,16 +132,18 @@ static PyObject *frame_class, *on_finish, *on_fail, *on_left;
 static int Cell_traverse(Cell *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->subject);
+    Py_VISIT(self->instead);
     return 0;
 }
 static int Cell_clear(Cell *self) {
     Py_CLEAR(self->subject);
+    Py_CLEAR(self->instead);
     return 0;
 }
 static void Cell_dealloc(Cell *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    Py_CLEAR(self->subject);
+    Cell_clear(self);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -242,6 +245,7 @@ static void drop(PyObject *key) { /* with later entries shifted back into the ga
         gap = i;
     }
     used--;
+    Py_CLEAR(gone.cell->instead);
     Py_CLEAR(gone.cell->subject); /* which holds the cell by its counters: no cycle is left for the collector */
     Py_DECREF(gone.cell);
     Py_XDECREF(gone.weak);
@@ -360,6 +364,86 @@ static PyObject *hooked(PyObject *self, PyObject *const *args, size_t nargsf, Py
     Py_DECREF(cell);
     Py_DECREF(self);
     return result;
+}
+
+/* ------------------------------------------------------------------ scoped: in place of `hooked` where JAXWATCH_JIT_SCOPE
+ * is set, or outermost calls are measured; no other process pays for it */
+
+typedef struct {
+    uint64_t begun, returned, ready; /* CLOCK_MONOTONIC, nanoseconds */
+    uint64_t function;               /* id of the subject */
+} Record;
+enum { MOST_RECORDS = 1 << 21 };
+static struct {
+    Record *records;
+    size_t count, room;       /* calls so far; records that there is room for */
+    PyObject *after, *nested; /* after(result, call), or NULL; nested(outer subject, subject), or NULL */
+    int on;
+} measuring;
+static _Thread_local Cell *outer; /* borrowed: of the innermost scoped call of this thread */
+
+static void keep(Record record) { /* the first ones, where they are too many */
+    if (measuring.count++ >= MOST_RECORDS) return;
+    if (measuring.count > measuring.room) {
+        size_t room = measuring.room ? 2 * measuring.room : 1024;
+        Record *more = PyMem_Realloc(measuring.records, room * sizeof(Record));
+        if (!more) return;
+        measuring.records = more;
+        measuring.room = room;
+    }
+    measuring.records[measuring.count - 1] = record;
+}
+
+static PyObject *scoped(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Cell *cell = find(self)->cell, *up = outer;
+    Py_INCREF(self); /* as in `hooked` */
+    Py_INCREF(cell);
+    Record record = {.function = (uintptr_t)cell->subject};
+    if (up && measuring.nested && cell->subject && up->subject) {
+        PyObject *done = PyObject_CallFunctionObjArgs(measuring.nested, up->subject, cell->subject, NULL);
+        if (!done) PyErr_Clear();
+        Py_XDECREF(done);
+    }
+    outer = cell;
+    if (!up && measuring.on) record.begun = system_ns();
+    PyObject *result;
+    if (cell->instead) {
+        cell->calls++;
+        result = PyObject_Vectorcall(cell->instead, args, nargsf, names);
+    } else result = hooked(self, args, nargsf, names);
+    if (!up && measuring.on && record.begun) {
+        record.returned = record.ready = system_ns();
+        size_t place = measuring.count;
+        keep(record);
+        if (measuring.after && result) {
+            PyObject *done = PyObject_CallFunction(measuring.after, "On", result, (Py_ssize_t)place + 1);
+            if (place < measuring.room && place < MOST_RECORDS) measuring.records[place].ready = system_ns();
+            if (!done) Py_CLEAR(result); /* the program is to end here */
+            Py_XDECREF(done);
+        }
+    }
+    outer = up;
+    Py_DECREF(cell);
+    Py_DECREF(self);
+    return result;
+}
+
+static inline int ours(vectorcallfunc call) { return call == hooked || call == scoped; }
+
+static PyObject *core_measure(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *after, *nested;
+    if (!PyArg_ParseTuple(args, "OO", &after, &nested)) return NULL;
+    Py_XSETREF(measuring.after, after == Py_None ? NULL : Py_NewRef(after));
+    Py_XSETREF(measuring.nested, nested == Py_None ? NULL : Py_NewRef(nested));
+    measuring.on = 1;
+    measuring.count = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_measured(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
+    size_t kept = measuring.count < measuring.room ? measuring.count : measuring.room;
+    if (kept > MOST_RECORDS) kept = MOST_RECORDS;
+    return Py_BuildValue("ny#", (Py_ssize_t)measuring.count, (char *)measuring.records, (Py_ssize_t)(kept * sizeof(Record)));
 }
 
 /* ------------------------------------------------------------------ cache_miss, seen */
@@ -504,11 +588,13 @@ static PyMethodDef on_death_def = {"on_death", on_death, METH_O, "Drop a hooked 
 
 static PyObject *core_hook(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *function, *cell_object, *subject;
-    if (!PyArg_ParseTuple(args, "OO!O", &function, cell_type, &cell_object, &subject)) return NULL;
+    int in_scope = 0;
+    PyObject *instead = Py_None;
+    if (!PyArg_ParseTuple(args, "OO!O|pO", &function, cell_type, &cell_object, &subject, &in_scope, &instead)) return NULL;
     Cell *cell = (Cell *)cell_object;
     vectorcallfunc *pointer = call_pointer(function);
     if (!pointer) return NULL;
-    if (*pointer == hooked) return PyErr_Format(PyExc_ValueError, "hooked already: %R", function);
+    if (ours(*pointer)) return PyErr_Format(PyExc_ValueError, "hooked already: %R", function);
     PyObject *address = PyLong_FromVoidPtr(function);
     PyObject *callback = address ? PyCFunction_New(&on_death_def, address) : NULL;
     PyObject *weak = callback ? PyWeakref_NewRef(function, callback) : NULL;
@@ -520,16 +606,17 @@ static PyObject *core_hook(PyObject *Py_UNUSED(module), PyObject *args) {
     }
     Py_XSETREF(cell->subject, Py_NewRef(subject));
     cell->call = *pointer;
+    Py_XSETREF(cell->instead, instead == Py_None ? NULL : Py_NewRef(instead));
     *find(function) = (Slot){function, (Cell *)Py_NewRef(cell_object), weak};
     used++;
-    *pointer = hooked;
+    *pointer = in_scope ? scoped : hooked;
     Py_RETURN_NONE;
 }
 
 static PyObject *core_unhook(PyObject *Py_UNUSED(module), PyObject *function) {
     vectorcallfunc *pointer = call_pointer(function);
     if (!pointer) return NULL;
-    if (*pointer != hooked) Py_RETURN_FALSE;
+    if (!ours(*pointer)) Py_RETURN_FALSE;
     *pointer = find(function)->cell->call;
     drop(function);
     Py_RETURN_TRUE;
@@ -537,7 +624,7 @@ static PyObject *core_unhook(PyObject *Py_UNUSED(module), PyObject *function) {
 
 static PyObject *core_is_hooked(PyObject *Py_UNUSED(module), PyObject *function) {
     vectorcallfunc *pointer = Py_TYPE(function) == pjit_type ? call_pointer(function) : NULL;
-    return PyBool_FromLong(pointer && *pointer == hooked);
+    return PyBool_FromLong(pointer && ours(*pointer));
 }
 
 static PyObject *core_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) { return PyLong_FromSize_t(used); }
@@ -693,7 +780,10 @@ static PyMethodDef methods[] = {
     {"setup", core_setup, METH_VARARGS, "setup(pjit_type, frame_class, on_finish, on_fail, on_left)"},
     {"exact", core_exact, METH_VARARGS, "exact(function, cell) -> the function set up anew, its cache misses seen"},
     {"plain", core_plain, METH_O, "plain(function) -> the function set up anew as JAX made it"},
-    {"hook", core_hook, METH_VARARGS, "hook(function, cell, subject): have each call counted and timed in the cell"},
+    {"hook", core_hook, METH_VARARGS,
+     "hook(function, cell, subject, scoped=False, instead=None): have each call counted and timed in the cell"},
+    {"measure", core_measure, METH_VARARGS, "measure(after, nested): keep a record of each outermost scoped call"},
+    {"measured", core_measured, METH_NOARGS, "measured() -> how many outermost calls, and the records as bytes"},
     {"unhook", core_unhook, METH_O, "unhook(function) -> whether it was hooked"},
     {"is_hooked", core_is_hooked, METH_O, "is_hooked(object)"},
     {"hooked_count", core_count, METH_NOARGS, "hooked_count() -> how many functions are hooked and alive"},

@@ -42,6 +42,17 @@ def duration(seconds: float) -> str:
     return f"{seconds:,.0f} s" if seconds < 7_200 else f"{seconds / 3_600:,.1f} h"  # noqa: PLR2004 -- two hours
 
 
+def precise(seconds: float) -> str:
+    """Return a duration with three digits, for what is compared: ``119 ms``, ``1.54 s``."""
+    value, unit = next(
+        (seconds * factor, unit)
+        for factor, unit in ((1e9, "ns"), (1e6, "µs"), (1e3, "ms"), (1.0, "s"))
+        if seconds * factor < 999.5 or unit == "s"  # noqa: PLR2004 -- what rounds to a thousand takes the next unit
+    )
+    decimals = 0 if value >= 99.95 or unit == "ns" else 1 if value >= 9.995 else 2  # noqa: PLR2004 -- three digits
+    return f"{value:,.{decimals}f} {unit}"
+
+
 def share(part: float, whole: float) -> str:
     """Return what share ``part`` is of ``whole``, as ``30 %``."""
     percent = 100 * part / whole

@@ -359,7 +359,7 @@ def test_a_function_of_a_module_is_a_workload(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("workload", "says"),
     [
-        (lambda: None, "not what test_advise_runs has under that name"),
+        (lambda: None, "has no function <lambda>"),
         (3, "is a int, and no function of a module"),
         ("no function", "names no function"),
         ("json:nothing", "has no function nothing"),

@@ -443,7 +443,7 @@ static PyObject *core_measure(PyObject *Py_UNUSED(module), PyObject *args) {
 static PyObject *core_measured(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
     size_t kept = measuring.count < measuring.room ? measuring.count : measuring.room;
     if (kept > MOST_RECORDS) kept = MOST_RECORDS;
-    return Py_BuildValue("ny#", (Py_ssize_t)measuring.count, (char *)measuring.records, (Py_ssize_t)(kept * sizeof(Record)));
+    return Py_BuildValue("ny#", (Py_ssize_t)measuring.count, kept ? (char *)measuring.records : "", (Py_ssize_t)(kept * sizeof(Record)));
 }
 
 /* ------------------------------------------------------------------ cache_miss, seen */

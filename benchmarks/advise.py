@@ -1,8 +1,8 @@
 """Is the scope that ``jaxwatch advise`` recommends the best one? Twelve programs, each measured again without jaxwatch.
 
 ``python -m benchmarks advise`` runs ``jaxwatch advise`` on each program of ``benchmarks/scopes``, and then each of its
-scopes again, five times and interleaved, in processes in which nothing of jaxwatch is loaded: ``jax.jit`` is replaced by a
-function that returns what is not in the scope as it is.
+scopes again, five times and interleaved, in processes in which nothing of jaxwatch is loaded: ``jax.jit`` is replaced
+by a function that returns what is not in the scope as it is.
 """
 
 import itertools
@@ -122,13 +122,3 @@ def _alone(program: Path, scope: Collection[str]) -> float:
     if done.returncode:
         return float("inf")
     return float(done.stdout.rsplit("seconds", 1)[1])
-
-
-if __name__ == "__main__":
-    names = sys.argv[1:]
-    for each in judged([p for p in PROGRAMS if not names or any(p.stem.startswith(n) for n in names)]):
-        print(
-            f"{each.program:22} advice {each.recommended!s:28} best {each.best:28} {each.ratio:.3f}  {each.advice_seconds:.0f} s",
-            {k: round(v, 3) for k, v in each.seconds.items()},
-            flush=True,
-        )

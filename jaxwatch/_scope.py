@@ -43,6 +43,19 @@ def named(environ: Mapping[str, str] = os.environ) -> Scope | None:
     return Scope(() if names == [NOTHING] else names)
 
 
+def unmatched(functions: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the names of the scope that no function is called by: misspelt, most likely.
+
+    Args:
+        functions: Name and definition of all that were watched and called.
+    """
+    scope = named()
+    if scope is None:
+        return []
+    every = list(functions)
+    return sorted(said for said in scope.names if not any(Scope([said]).jits(*each) for each in every))
+
+
 class Hooking(NamedTuple):
     """How a function is to be hooked.
 

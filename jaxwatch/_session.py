@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from jaxwatch import _limits, _options
+from jaxwatch import _limits, _options, _scope
 from jaxwatch._build import build
 from jaxwatch._hub import HUB
 from jaxwatch._origin import loaded_compat, origin
@@ -160,11 +160,21 @@ def stats_events() -> Iterator[FunctionStatsEvent | ProcessStatsEvent]:
 
 def _end() -> None:
     try:
+        _tell_unmatched()
         write_stats()
         if SESSION.log is not None:
             SESSION.log(_run("end"))
     except Exception:  # noqa: BLE001 -- at exit nothing of ours may be seen
         REGISTRY.count_dropped("log_line")
+
+
+def _tell_unmatched() -> None:
+    """Say which names of ``JAXWATCH_JIT_SCOPE`` are no function's: all that they were to keep ran without jit."""
+    functions = [(stats.function, stats.definition) for stats in REGISTRY.snapshot().functions]
+    names = _scope.unmatched(functions) if functions else []
+    if names and sys.stderr is not None:
+        told = f"jaxwatch: {_scope.VARIABLE} names {', '.join(names)}, and no watched function is called that; it had "
+        sys.stderr.write(f"{told}{', '.join(sorted({name for name, _ in functions}))}. [scope-names]\n")
 
 
 def _run(phase: Literal["start", "end"]) -> Run:

@@ -6,10 +6,11 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]  # it has no types
 import cores
 import jax
 import jax.numpy as jnp
+import programs
 import pytest
 
 import jaxwatch
@@ -82,6 +83,21 @@ def test_a_name_with_a_comma_is_said_with_a_semicolon() -> None:
     assert Scope(["a;b"]).jits("a,b", "x.py:1")
 
 
+def test_names_that_are_no_functions_are_told_when_the_program_ends() -> None:
+    program = """
+        import jaxwatch, jax.numpy as jnp
+        @jaxwatch.jit
+        def step(x):
+            return x + 1
+        step(jnp.ones(3))
+    """
+    done = programs.run(program, JAXWATCH_JIT_SCOPE="stepp")
+
+    assert "JAXWATCH_JIT_SCOPE names stepp, and no watched function is called that; it had step." in done.err
+    assert programs.run(program, JAXWATCH_JIT_SCOPE="step").err == ""
+    assert programs.run(program, JAXWATCH_JIT_SCOPE="none").err == ""
+
+
 # ------------------------------------------------------------------ what a bypassed function is
 
 
@@ -90,7 +106,7 @@ def test_a_name_with_a_comma_is_said_with_a_semicolon() -> None:
     [("outer", 1, 2, 1), ("inner", 3, 1, 1), ("none", 3, 6, 0), ("outer,inner", 1, 1, 1), ("", 1, 1, 1)],
 )
 @pytest.mark.usefixtures("core")
-def test_a_body_runs_at_each_call_unless_its_function_is_jitted(  # noqa: PLR0913 -- the table above
+def test_a_body_runs_at_each_call_unless_its_function_is_jitted(
     monkeypatch: pytest.MonkeyPatch, names: str, outer_runs: int, inner_runs: int, misses: int
 ) -> None:
     scope(monkeypatch, names)
@@ -121,23 +137,14 @@ def test_results_are_those_of_the_function_itself(monkeypatch: pytest.MonkeyPatc
 def test_methods_statics_and_keywords_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
     scope(monkeypatch, "none")
 
-    class Model:
-        @jaxwatch.jit(static_argnums=0, static_argnames="times") if _has_decorator() else _static_jit
-        def apply(self, x: Any, *, times: int) -> Any:
-            assert isinstance(times, int)
-            return x * times
+    def apply(self: Any, x: Any, *, times: int) -> Any:
+        assert isinstance(times, int)
+        return x * times * len(vars(self) or [self])
 
-    assert Model().apply(jnp.ones(2), times=3).tolist() == [3, 3]
+    kind = type("Model", (), {"apply": jaxwatch.jit(apply, static_argnums=0, static_argnames="times")})
+    model: Any = kind()
 
-
-def _has_decorator() -> bool:
-    from jaxwatch import _compat
-
-    return _compat.HAS_DECORATOR_FORM
-
-
-def _static_jit(fun: Any) -> Any:
-    return jaxwatch.jit(fun, static_argnums=0, static_argnames="times")
+    assert model.apply(jnp.ones(2), times=3).tolist() == [3, 3]
 
 
 @pytest.mark.usefixtures("core")
@@ -278,7 +285,11 @@ def test_threads_each_have_an_outermost_call_of_their_own(core: _core.Core) -> N
     outer(jnp.ones(3))
     measured(core).measure(None, None)
 
-    failures = cores.at_once(lambda: [outer(jnp.ones(3)) for _ in range(50)] and None, 4)
+    def work() -> None:
+        for _ in range(50):
+            outer(jnp.ones(3))
+
+    failures = cores.at_once(work, 4)
 
     assert failures == []
     assert measured(core).measured()[0] == 200

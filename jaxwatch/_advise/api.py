@@ -4,12 +4,14 @@ import importlib
 import sys
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jaxwatch._advise import spawn
 from jaxwatch._advise.comparison import Comparison
 from jaxwatch._advise.outcome import Workload
 from jaxwatch._advise.search import Search
+from jaxwatch._advise.table import lines
 from jaxwatch.errors import BadOptionError
 
 BUDGET_SECONDS = 600.0
@@ -60,7 +62,8 @@ def completed(search: Search, look: Callable[[], object]) -> Comparison:
         search.measure()
     except KeyboardInterrupt:
         search.interrupted = True
-    return search.comparison()
+    found = search.comparison()
+    return replace(found, text="\n".join(lines(found)))
 
 
 def checked_bounds(budget_seconds: object, calls: object) -> None:

@@ -97,6 +97,7 @@ class Comparison:
         seconds: How long all of it took.
         notes: What else is to be known: runs that were left out, results that vary, a budget that ran out.
         interrupted: Whether it was ended before it was done.
+        text: What the command prints, in 80 columns.
     """
 
     schema: ClassVar[str] = "jaxwatch.advise/1"
@@ -111,6 +112,7 @@ class Comparison:
     seconds: float
     notes: tuple[str, ...] = ()
     interrupted: bool = False
+    text: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, as ``--json`` writes it."""
@@ -131,10 +133,8 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        """Return what the command prints, in 80 columns."""
-        from jaxwatch._advise.table import lines  # noqa: PLC0415 -- what tells it is above what it is
-
-        return "\n".join(lines(self))
+        """Return ``text``."""
+        return self.text
 
 
 def _scope(figures: ScopeFigures, ratio: tuple[float, float, float] | None, calls: int) -> Mapping[str, Any]:

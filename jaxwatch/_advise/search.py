@@ -1,12 +1,12 @@
 """The procedure on one page: look → plan → one run of each scope → more of those that are near → verdict."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from statistics import median
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from jaxwatch._advise import judge, reasons
-from jaxwatch._advise.comparison import Comparison, ScopeFigures
+from jaxwatch._advise.comparison import Comparison
+from jaxwatch._advise.gathering import Tried, gathered, names
 from jaxwatch._advise.outcome import Outcome, Workload
 from jaxwatch._advise.plan import Jitted, Plan, plan
 from jaxwatch._advise.samples import difference
@@ -35,26 +35,6 @@ class Run(Protocol):
         limit_seconds: float,
     ) -> Outcome:
         """Run it."""
-
-
-class _Tried:
-    """A scope, and its runs so far."""
-
-    def __init__(self) -> None:
-        self.look: Outcome | None = None
-        self.runs: list[Outcome] = []
-
-    @property
-    def last(self) -> Outcome | None:
-        return self.runs[-1] if self.runs else self.look
-
-    @property
-    def totals(self) -> list[float]:
-        return [run.total_seconds for run in self.runs if run.ended in ("end", "calls")]
-
-    @property
-    def out(self) -> bool:
-        return any(run.ended in ("error", "time") for run in self.runs)
 
 
 class Search:
@@ -89,7 +69,7 @@ class Search:
         self._wall = 0.0  # of the first run, from start to end
         self._varies = False
         self.plan: Plan | None = None
-        self._tried: dict[Jitted, _Tried] = {}
+        self._tried: dict[Jitted, Tried] = {}
         self._short: list[str] = []  # what the budget did not allow
         self.interrupted = False
 
@@ -113,7 +93,7 @@ class Search:
         self._startup = max(0.0, self._wall - outcome.total_seconds)
         _check(self._workload, outcome, self._budget)
         self.plan = found = plan(outcome.functions, self._chosen)
-        self._tried = {jitted: _Tried() for jitted in found.scopes}
+        self._tried = {jitted: Tried() for jitted in found.scopes}
         self._tried[found.scopes[0]].look = outcome
         return found
 
@@ -126,7 +106,7 @@ class Search:
         self._look_at_others(every)
         self._further_rounds()
         if (joined := self._joined()) is not None:
-            self._tried[joined] = _Tried()
+            self._tried[joined] = Tried()
             self._first_round([joined])
             self._look_at_others([joined])
             self._further_rounds()
@@ -225,16 +205,10 @@ class Search:
         return self._spent() + seconds <= self._budget
 
     def _variables(self, jitted: Jitted) -> list[str]:
-        assert self.plan is not None  # noqa: S101 -- runs are made of a plan
-        return self.plan.variables(jitted)
+        return [] if self.plan is None else self.plan.variables(jitted)
 
     def _name(self, jitted: Jitted) -> str:
-        return ", ".join(self._labels(jitted)) or "none"
-
-    def _labels(self, jitted: Jitted) -> list[str]:
-        assert self.plan is not None  # noqa: S101 -- as above
-        labels = self.plan.labels()
-        return [labels[place] for place in self.plan.functions if place in jitted]
+        return "" if self.plan is None else ", ".join(names(self.plan, jitted)) or "none"
 
     # -------------------------------------------------------------- what came of it
 
@@ -270,75 +244,24 @@ class Search:
 
     def comparison(self) -> Comparison:
         """Return what is known by now."""
-        scopes = tuple(self._figures())
-        every = list(self._tried)
-        compared = [
-            jitted for jitted, figures in zip(every, scopes, strict=True) if figures.totals and figures.eligible
-        ]
-        verdict = self._verdict(compared) if len(compared) > 1 else None
-        ratios = None if verdict is None else verdict.against
+        if self.plan is None:
+            raise RuntimeError("look() comes first")
+        found = gathered(self.plan, self._tried, varies=self._varies)
         return Comparison(
             workload=self._workload.name,
-            calls=scopes[0].calls if scopes else 0,
-            functions=() if self.plan is None else tuple(self._labels(frozenset(self.plan.functions))),
-            scopes=scopes,
-            recommended=reasons.recommended(scopes, verdict),
-            reason=reasons.reason(scopes, verdict),
-            ratios=tuple(
-                (ratios[n].ratio, ratios[n].low, ratios[n].high) if ratios is not None and n in ratios else None
-                for n in range(len(scopes))
-            ),
+            calls=found.scopes[0].calls,
+            functions=tuple(names(self.plan, self.plan.functions)),
+            scopes=found.scopes,
+            recommended=reasons.recommended(found.scopes, found.verdict),
+            reason=reasons.reason(found.scopes, found.verdict),
+            ratios=found.ratios,
             runs=self._number,
             seconds=self._spent(),
-            notes=tuple(self._notes()),
+            notes=tuple(self._notes(found.notes)),
             interrupted=self.interrupted,
         )
 
-    def _figures(self) -> Iterator[ScopeFigures]:
-        reference = next((tried.look for tried in self._tried.values()), None)
-        for number, (jitted, tried) in enumerate(self._tried.items()):
-            last, look = tried.last, tried.look
-            if last is None:
-                last = Outcome(ended="error", error="not run: the budget was spent")
-            seen = look if look is not None and look.ended != "error" else last
-            ran = [run for run in tried.runs if run.ended in ("end", "calls")]
-            error = next(
-                (
-                    run.error or run.ended
-                    for run in (*tried.runs, *([last] if last.ended == "error" else []))
-                    if run.ended == "error"
-                ),
-                "",
-            )
-            apart = None
-            if reference is not None and look is not None and number and not self._varies:
-                apart = difference(reference.samples, look.samples)
-            assert self.plan is not None  # noqa: S101 -- what was tried was planned
-            yield ScopeFigures(
-                jit=tuple(self._labels(jitted)),
-                bypassed=tuple(self._labels(frozenset(self.plan.functions) - jitted)),
-                as_written=number == 0,
-                runs=len(ran),
-                totals=tuple(run.total_seconds for run in ran),
-                total_seconds=judge.center(tried.totals) if tried.totals else last.total_seconds,
-                first_call_seconds=seen.first_call_seconds,
-                compile_seconds=median(run.compile_seconds for run in ran or [last]),
-                misses=last.misses,
-                eager_compiles=last.eager_compiles,
-                steady=None if look is None else look.steady,
-                later_seconds=median(each)
-                if (each := [r.later_seconds for r in ran or [last] if r.later_seconds is not None])
-                else None,
-                peak_bytes=max(run.peak_bytes for run in ran or [last]),
-                on_device=last.on_device,
-                calls=last.calls,
-                stopped=any(run.ended == "time" for run in tried.runs),
-                error=error,
-                difference=apart,
-                curve=ran[-1].curve if ran else last.curve,
-            )
-
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, found: Iterable[str]) -> Iterator[str]:
         if self.interrupted:
             yield "Interrupted: it tells what was known by then."
         if self._short:
@@ -346,13 +269,7 @@ class Search:
             yield f"The budget of {self._budget:.0f} s did not allow: {named}. Give more by --budget."
         if self._varies:
             yield "The program's results vary from run to run, so those of the scopes were not compared."
-        if self.plan is not None and self.plan.left_out:
-            yield f"{self.plan.left_out} more combinations were left out; name what matters by --functions."
-        if any(run.disk_hits for tried in self._tried.values() for run in tried.runs):
-            yield "The program uses a compile cache on disk of its own accord: not all runs were cold."
-        calls = {run.calls for tried in self._tried.values() for run in tried.runs if run.ended == "end"}
-        if len(calls) > 1:
-            yield f"The number of calls is not the same in all runs: {min(calls):,} to {max(calls):,}."
+        yield from found
 
 
 def _check(workload: Workload, outcome: Outcome, budget: float) -> None:

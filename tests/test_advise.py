@@ -164,10 +164,21 @@ def test_no_difference_is_an_answer() -> None:
 
 
 def test_what_cannot_be_told_apart_for_noise_is_no_difference_and_not_settled() -> None:
-    found = judge.judge({0: [1.0, 1.5, 0.7], 1: [1.1, 0.8, 1.4]}, SIMPLE)
+    found = judge.judge({0: [1.0, 1.5, 0.7], 1: [1.1, 0.8, 1.25]}, SIMPLE)
 
     assert found.recommended is None
     assert not found.settled
+
+
+def test_a_large_difference_that_is_not_certain_is_taken_and_not_settled() -> None:
+    found = judge.judge({0: [1.0, 1.5, 0.7], 1: [1.4, 1.0, 1.9]}, SIMPLE)
+
+    assert found.recommended == 0
+    assert not found.settled
+    assert (
+        "which these runs do not settle"
+        in compared(scope_figures(("f", "g"), [1.4, 1.0, 1.9]), scope_figures((), [1.0, 1.5, 0.7])).reason
+    )
 
 
 def test_of_those_that_cannot_be_told_apart_the_simplest_is_taken() -> None:

@@ -7,6 +7,7 @@ from statistics import fmean
 
 _EQUAL = 0.02  # of the best: less is nothing that anybody would change a program for
 _NONE = 0.03  # of the best: where no scope is further away, there is no difference worth a name
+_DOUBT = 0.05  # of the best: further away, one that is not certain to be slower is still not taken for equal
 _SLOWER = 2.0  # times the best, from which on a single run is enough
 _HALVED = 4  # runs of a scope from which on the slower half is left out: something else had the machine
 
@@ -36,7 +37,7 @@ class Against:
     @property
     def tied(self) -> bool:
         """Whether it cannot be told from the best one, or not by anything that matters."""
-        return self.low <= 1 or self.ratio <= 1 + _EQUAL
+        return self.ratio <= 1 + (_DOUBT if self.low <= 1 else _EQUAL)
 
 
 @dataclass(frozen=True, slots=True)

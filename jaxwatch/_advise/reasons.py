@@ -68,7 +68,8 @@ def _against(scopes: Sequence[ScopeFigures], verdict: Verdict, chosen: int) -> s
     each = verdict.against[written]
     own = verdict.against[chosen].ratio
     low, high = each.low / own, each.high / own
-    return f"; {what} it is {_times(each.ratio / own)} that{_interval(low, high)}"
+    doubt = "" if each.low > 1 else ", which these runs do not settle"
+    return f"; {what} it is {_times(each.ratio / own)} that{_interval(low, high)}{doubt}"
 
 
 def _equal(each: Against) -> bool:

@@ -11,6 +11,7 @@ from benchmarks import (
     bounds,
     breakdown,
     columns,
+    compile_growth,
     fleet,
     hot_path,
     imports,
@@ -35,6 +36,7 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "columns": columns.measure,
     "threads": threads.measure,
     "threads, exact": threads.exact,
+    "growth": compile_growth.measure,
     "breakdown": breakdown.measure,
 }
 
@@ -43,7 +45,9 @@ def main(arguments: list[str]) -> int:
     """Measure, print Markdown, and return 1 where ``--check`` finds a bound broken."""
     options = _parser().parse_args(arguments)
     wanted = options.section or (
-        [] if options.breakdown else [name for name in SECTIONS if name not in ("breakdown", "fleet", "columns")]
+        []
+        if options.breakdown
+        else [name for name in SECTIONS if name not in ("breakdown", "fleet", "columns", "growth")]
     )
     if options.breakdown and "breakdown" not in wanted:
         wanted = [*wanted, "breakdown"]

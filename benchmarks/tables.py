@@ -161,6 +161,24 @@ def _columns(found: Any) -> str:
     return table(head, rows)
 
 
+def _grown(found: Any) -> str:
+    def seconds(value: float) -> str:
+        return f"{value:,.2f} s"
+
+    rows = (
+        [name, f"{p.equations:,}", seconds(p.seconds), seconds(p.expected), seconds(p.saved), p.tuned, p.told, p.kept]
+        for name, p in found.promises.items()
+    )
+    head = ["program, blocks", "equations", "compiling", "expected gain", "gain", "tuned on", "told", "kept"]
+    text = table(head, ([str(cell) for cell in row] for row in rows))
+    lines = (
+        [name, phase, f"{g.exponent:.2f}", f"{g.low:.2f} to {g.high:.2f}", f"{g.floor_seconds * 1e3:,.0f} ms"]
+        for name, phases in found.growth.items()
+        for phase, g in phases.items()
+    )
+    return f"{text}\n\n{table(['program', 'phase', 'exponent', 'or', 'floor'], lines)}"
+
+
 def _exact(found: Mapping[str, int]) -> str:
     return table(list(found), [[f"{value:,}" for value in found.values()]])
 
@@ -183,5 +201,6 @@ _SECTIONS = {
     "scrape, under load": _under_load,
     "fleet": _fleet,
     "columns": _columns,
+    "growth": _grown,
     "breakdown": _breakdown,
 }

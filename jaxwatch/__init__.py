@@ -8,6 +8,7 @@ The way of a call through the files::
     _misses.py      the slow path on one page: key → explanation → event → hub
     _departures.py  calls that leave JAX's fast path without a trace; _inner.py calls inlined in another one's trace
     _content.py     what a program is made of, read while it is lowered; _disk.py what the persistent cache did
+    _makeup.py      its equations by line, its unrolled loops (_sources.py, _blocks.py); _program_advice.py what to do
     _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
     _wrappers.py    where a library stands between: which of the user's arguments a path is
     _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
@@ -20,6 +21,7 @@ The way of a call through the files::
     _follow.py      logs as they grow → _exporter.py (_log_figures.py): metrics of all processes; _columnar/ Parquet
     _bundle.py      dashboards, rules and alerts
     _advise/        the workload under several scopes of jit (_scope.py) → a comparison
+    _scaling.py     how a function's compile grows with its size: measured (_scaling_probe.py), fitted (_growth.py)
     _install.py (_earlier.py) _runner.py _cli.py _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from jaxwatch import _limits
 from jaxwatch._keys import Shape
-from jaxwatch.events import Advice, AdviceCode, Change, Program, Reason
+from jaxwatch.events import Advice, AdviceCode, Change, Reason
 
 Varying = tuple[int, set[int]]  # an axis, and the sizes that were seen along it
 
@@ -39,30 +38,6 @@ def advise(
     )
 
 
-def advise_on_program(function: str, program: Program | None) -> tuple[Advice, ...]:
-    """Return what to change in a function for the sake of the program that it becomes.
-
-    Args:
-        function: Its name.
-        program: What was lowered; None: not known.
-    """
-    if program is None:
-        return ()
-    found = []
-    if program.constant_bytes >= _limits.CONSTANT_BYTES_TOLD:
-        text = f"{megabytes(program.constant_bytes)} of arrays are compiled into {function}"
-        text += f" ({and_more(program.constants)}): pass as arguments what comes from outside."
-        found.append(Advice(code="pass_as_argument", text=text))
-    for inner in program.inner:
-        # other shapes in one program, as of a network's layers, are meant
-        if inner.signatures >= _limits.VARIANTS_TOLD and all(change.reason != "shape" for change in inner.changes):
-            names, advice = _paths(inner.changes), advise(inner.function, inner.changes, lambda _path: None)
-            text = f"{function} holds {inner.signatures} versions of {inner.function}, each lowered for itself"
-            text += f": let {names} not vary, or pass what varies as an array."
-            found += [Advice(code=each.code, text=text) for each in advice[:1]]
-    return tuple(found)
-
-
 def and_more(texts: Sequence[str], most: int = _NAMED) -> str:
     """Return the first texts, and how many more there are."""
     if len(texts) > most:
@@ -75,7 +50,8 @@ def megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
 
 
-def _paths(changes: Iterable[Change]) -> str:
+def paths(changes: Iterable[Change]) -> str:
+    """Return the arguments that the changes name."""
     return and_more(list(dict.fromkeys(change.path for change in changes if change.path))) or "the arguments"
 
 
@@ -89,7 +65,7 @@ def _rank(leaf: str | None) -> int:
 
 
 def _shape(_function: str, changes: list[Change], varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
-    names = _paths(changes)
+    names = paths(changes)
     if any(_rank(change.before) != _rank(change.after) for change in changes):
         return "pad_or_bucket", f"Give {names} one number of dimensions."
     lengths = varying(changes[0].path or "")
@@ -159,7 +135,7 @@ def add(counts: dict[_T, int], what: _T, number: int) -> None:
 def _dtype(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
     change = changes[0]
     wanted = (change.before or "").lstrip("~").partition("[")[0]
-    return "pin_dtype", f"Give {_paths(changes)} one dtype from the first call on, for instance {wanted}."
+    return "pin_dtype", f"Give {paths(changes)} one dtype from the first call on, for instance {wanted}."
 
 
 def _weak_type(
@@ -168,7 +144,7 @@ def _weak_type(
     change = changes[0]
     strong = next((text for text in (change.after, change.before) if text and not text.startswith("~")), "float32[]")
     dtype, _, shape = strong.partition("[")
-    names = _paths(changes)
+    names = paths(changes)
     if not (change.before or "").startswith("~"):
         by = f"jnp.{dtype}(…)" if shape == "]" else f".astype(jnp.{dtype})"
         text = f"Give {names} its dtype where it is made, by {by}"
@@ -183,22 +159,22 @@ def _structure(
     _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
 ) -> tuple[AdviceCode, str]:
     if all(change.before and change.after and "None" not in (change.before, change.after) for change in changes):
-        return "fix_structure", f"Pass {_paths(changes)} as one type of container each time."
+        return "fix_structure", f"Pass {paths(changes)} as one type of container each time."
     if any("None" in (change.before, change.after) for change in changes):
-        text = f"Pass an array for {_paths(changes)} from the first call on (zeros, say) in place of None."
+        text = f"Pass an array for {paths(changes)} from the first call on (zeros, say) in place of None."
         return "fix_structure", text
-    return "fix_structure", f"Keep the tree the same: always pass {_paths(changes)}, or never."
+    return "fix_structure", f"Keep the tree the same: always pass {paths(changes)}, or never."
 
 
 def _metadata(
     _function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
 ) -> tuple[AdviceCode, str]:
-    text = f"Keep the static fields of {_paths(changes)} the same, or make them array leaves if they vary."
+    text = f"Keep the static fields of {paths(changes)} the same, or make them array leaves if they vary."
     return "fix_structure", text
 
 
 def _static(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
-    names = _paths(changes)
+    names = paths(changes)
     notes = [change.note or "" for change in changes]
     if any("made anew" in note or "functions are" in note for note in notes):
         return (
@@ -220,9 +196,9 @@ def _call_form(
 ) -> tuple[AdviceCode, str]:
     change = changes[0]
     if "left out" in (change.before, change.after):
-        return "same_call_form", f"Always give {_paths(changes)}, or always leave it to its default."
+        return "same_call_form", f"Always give {paths(changes)}, or always leave it to its default."
     form = "position" if change.before == "positional" else "name"
-    return "same_call_form", f"Always pass {_paths(changes)} by {form}."
+    return "same_call_form", f"Always pass {paths(changes)} by {form}."
 
 
 def _new_function(
@@ -234,7 +210,7 @@ def _new_function(
 
 
 def _config(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
-    return "set_config_once", f"Set {_paths(changes)} once, before the first call."
+    return "set_config_once", f"Set {paths(changes)} once, before the first call."
 
 
 def _mesh(_function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
@@ -242,7 +218,7 @@ def _mesh(_function: str, _changes: list[Change], _varying: Callable[[str], Vary
 
 
 def _placed(_function: str, changes: list[Change], _varying: Callable[[str], Varying | None]) -> tuple[AdviceCode, str]:
-    return "commit_inputs", f"Place {_paths(changes)} with jax.device_put and one sharding before the first call."
+    return "commit_inputs", f"Place {paths(changes)} with jax.device_put and one sharding before the first call."
 
 
 def _transform(

@@ -101,6 +101,15 @@ HAS_HOST_CALLBACKS = _has_local(_pxla, "_cached_compilation", "host_callbacks")
 HAS_CACHE = "trace_context_in_key" in inspect.signature(getattr(_util, "cache", int)).parameters
 """Whether all caches were cleared can be seen. Without: ``cache_lost`` has no cause."""
 
+
+def _has_tracebacks() -> bool:
+    found = getattr(_source_info_util.current(), "traceback", None)
+    return all(hasattr(found, name) for name in ("raw_frames", "code_addr2line"))
+
+
+HAS_TRACEBACKS = _has_tracebacks()
+"""The Python frames that made an equation can be read. Without: no lines of a program, and no advice on its loops."""
+
 PUBLIC_FLAGS = (
     "jax_enable_x64",
     "jax_default_matmul_precision",

@@ -9,6 +9,7 @@ import types
 from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
+from jaxwatch._makeup import Makeup, Visited, makeup_of
 
 _FINGERPRINT_DIGITS = 16  # 64 bits
 _JITS = ("jit", "pjit")  # the primitive's name since 0.7, and before
@@ -37,6 +38,7 @@ class Content(NamedTuple):
     constants: tuple[Constant, ...]  # largest first
     called: tuple[Called, ...]
     partial: bool  # there is more than was looked at
+    makeup: Makeup = Makeup()
 
 
 def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
@@ -46,26 +48,29 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
         jaxpr: As JAX lowers it.
         constants: Whether its constants become part of what is compiled.
     """
-    seen: dict[int, Any] = {}
+    seen: dict[int, Visited] = {}
     held: dict[int, Constant] = {}
     calls: dict[tuple[str, str], list[int]] = {}
-    equations, todo, odd = 0, [jaxpr], False
+    equations, todo, odd = 0, [(jaxpr, -1, None)], False
     while todo and equations < _limits.PROGRAM_EQUATIONS:
-        current = todo.pop()
+        current, caller, calling = todo.pop()
         if id(current) in seen:
             continue
-        seen[id(current)] = current
+        number = len(seen)
+        found: dict[int, list[Any]] = {}
+        seen[id(current)] = Visited(current, caller, calling, found)
         if constants:
             held.update((id(value), _constant(value)) for value in getattr(current, "consts", ()))
-        for equation in current.eqns:
-            equations += 1
+        for place, equation in enumerate(current.eqns):
             try:
                 if equation.params and (below := _below(equation.params)):
-                    todo += below
+                    found[place] = below
+                    todo += [(each, number, equation) for each in below]
                     if equation.primitive.name in _JITS:
                         calls.setdefault(_called(equation), []).append(id(equation.params["jaxpr"]))
             except Exception:  # noqa: BLE001 -- a primitive of the user's may hold anything
                 odd = True
+        equations += len(current.eqns)
     return Content(
         equations,
         tuple(sorted((each for each in held.values() if each.size), key=lambda each: -each.size)),
@@ -75,7 +80,15 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
             if not definition.startswith(_compat.jax_folder())
         ),
         bool(todo) or odd,
+        _makeup(list(seen.values())),
     )
+
+
+def _makeup(visited: list[Visited]) -> Makeup:
+    try:
+        return makeup_of(visited)
+    except Exception:  # noqa: BLE001 -- as above; or it is nested too deeply
+        return Makeup()
 
 
 class Fingerprint:

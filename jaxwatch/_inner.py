@@ -70,6 +70,10 @@ def program(content: Content | None, within: Mapping[Subject, Within] | None) ->
         constants=_largest(content, total),
         inner=tuple(_inner(called, within or {}) for called in most),
         partial=content.partial,
+        distinct=content.makeup.distinct,
+        primitives=content.makeup.primitives,
+        lines=content.makeup.lines,
+        loops=content.makeup.loops,
     )
 
 

@@ -40,6 +40,21 @@ CONSTANTS_TOLD = 5
 CONSTANT_BYTES_TOLD = 1024 * 1024
 VARIANTS_TOLD = 3
 
+# Primitives, lines and loops of a program that are told with a miss; primitives and lines beyond are summed as "other".
+PARTS_TOLD = 5
+LOOPS_TOLD = 3
+# Equal blocks of equations in a row that are told as an unrolled loop, from so many on.
+LOOP_BLOCKS = 8
+# Equations that one block in place of all leaves out, of a loop that is told.
+LOOP_EQUATIONS = 30
+# Steps in the search for loops, for each equation of a jaxpr. Beyond, what was found so far is told.
+LOOP_STEPS = 32
+# Seconds that lax.scan must be expected to save before it is advised.
+SCAN_SECONDS_SAVED = 0.5
+# Programs that the report tells the lines of: so many, and without --all from so many seconds on.
+SLOW_PROGRAMS = 5
+SLOW_PROGRAM_SECONDS = 1.0
+
 # Leaves and containers of a key that is told in full, where a miss has no known reason.
 FULL_LEAVES = 200
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from jaxwatch import _advisor, _compat, _guards, _inner, _limits, _options
+from jaxwatch import _advisor, _compat, _guards, _inner, _limits, _options, _program_advice
 from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, Phase
 from jaxwatch._history import HISTORY, Explanation, Remembered
@@ -184,7 +184,10 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
             HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=caches)
     earlier = explanation.compared_with
     program = _inner.program(frame.content, frame.inner)
-    on_program = _advisor.advise_on_program(subject.name, program)
+    seconds = PhaseSeconds(trace=frame.seconds[0], lower=frame.seconds[1], backend_compile=frame.seconds[2])
+    if program is not None and program.loops:
+        program = _program_advice.with_savings(program, seconds)
+    on_program = _program_advice.advise_on_program(subject.name, program, seconds.total)
     if program is not None and on_program:
         program = replace(program, advice=tuple(advice.text for advice in on_program))
     site = user_site(3)
@@ -203,7 +206,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         lowerings=frame.lowerings,
         compiles=frame.compiles,
         persistent_cache=_disk(frame.disk),
-        seconds=PhaseSeconds(trace=frame.seconds[0], lower=frame.seconds[1], backend_compile=frame.seconds[2]),
+        seconds=seconds,
         reasons=explanation.reasons,
         changes=changes,
         compared_with=earlier.miss or None if earlier is not None else None,

@@ -96,6 +96,18 @@ class WorkloadError(JaxwatchError, RuntimeError):
     slug = "workload"
 
 
+class TooFewSizesError(JaxwatchError, ValueError):
+    """Fewer sizes than a growth can be fitted to."""
+
+    slug = "too-few-sizes"
+
+
+class BadScalingError(JaxwatchError, ValueError):
+    """What ``jaxwatch scaling`` was given is nothing that it can measure."""
+
+    slug = "bad-scaling"
+
+
 class MissingExtraError(JaxwatchError, ImportError):
     """An optional dependency is not installed."""
 

@@ -132,6 +132,27 @@ class Inner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Equations of a program that have one primitive, or come from one line."""
+
+    name: str  # the primitive, or file:line; "other" for the rest together, "" where no line is known
+    equations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Equal blocks of equations in a row, which a Python loop of the user's made: same primitives, shapes and lines."""
+
+    line: str  # file:line, the first of the loop's body that made an equation
+    blocks: int  # of its longest row
+    equations: int  # of one block; with those of the jits within, each call counted
+    share: float  # of the program's equations, so counted, that a single block in place of all would leave out
+    traced_share: float  # as that, with the equations of each jit within counted once: what is traced and lowered
+    products: int = 0  # matrix products and convolutions in one block of each of its rows, forward and backward say
+    scan_saves_seconds: float = 0.0  # predicted, of this miss's own seconds; 0 where none is to be expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """What was lowered; of several programs of one call, the largest."""
 
@@ -140,6 +161,10 @@ class Program:
     constants: tuple[str, ...] = ()  # the largest, as ``float32[300,300]``
     inner: tuple[Inner, ...] = ()  # those with the most variants
     partial: bool = False  # there is more than was looked at
+    distinct: int = 0  # equations that differ in primitive, shapes or parameters; 0: not known
+    primitives: tuple[Part, ...] = ()  # most equations first, then "other"
+    lines: tuple[Part, ...] = ()  # of the user's source, as above
+    loops: tuple[Loop, ...] = ()  # unrolled; those with the largest share first
     advice: tuple[str, ...] = ()  # the texts among the miss's advice that are on this and not on its changes
 
 

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keys_made import keys_and_changes
 
-from jaxwatch import _limits
-from jaxwatch._advisor import Sizes, Varying, advise, advise_on_program, and_more, bucket_step, megabytes
+from jaxwatch._advisor import Sizes, Varying, advise, and_more, bucket_step, megabytes
 from jaxwatch._explain import compare
 from jaxwatch._keys import Key, Leaf, Param, Shape
-from jaxwatch.events import AdviceCode, Change, Inner, Program, Reason
+from jaxwatch.events import AdviceCode, Change, Reason
 
 
 def key(**arguments: Any) -> Key:
@@ -179,46 +178,7 @@ def test_two_weak_leaves_are_told_in_one_sentence() -> None:
     assert "float32" in advice.text
 
 
-# ------------------------------------------------------------------ on a program
-
-
-def on_inner(variants: int, *changes: Change) -> list[tuple[str, str]]:
-    inner = Inner(function="layer", definition="", calls=9, variants=99, signatures=variants, changes=changes)
-    found = advise_on_program("step", Program(equations=1, constant_bytes=0, inner=(inner,)))
-    return [(advice.code, advice.text) for advice in found]
-
-
-def test_large_constants_are_to_be_passed_as_arguments() -> None:
-    texts = tuple(f"float32[{size}]" for size in (9, 8, 7, 6))
-    least = _limits.CONSTANT_BYTES_TOLD
-    (advice,) = advise_on_program("step", Program(equations=1, constant_bytes=least, constants=texts))
-
-    assert advice.code == "pass_as_argument"
-    assert advice.text == (
-        "1.0 MB of arrays are compiled into step (float32[9], float32[8], float32[7] and 1 more): "
-        "pass as arguments what comes from outside."
-    )
-    assert advise_on_program("step", Program(equations=1, constant_bytes=least - 1, constants=texts)) == ()
-    assert advise_on_program("step", None) == ()
-
-
-def test_many_variants_of_an_inner_function_are_told_with_what_makes_them() -> None:
-    static = Change(reason="static", path="index", before="0", after="1")
-    ((code, text),) = on_inner(_limits.VARIANTS_TOLD, static, Change(reason="dtype", path="x"))
-
-    assert code == "unmark_static"
-    assert text == (
-        "step holds 3 versions of layer, each lowered for itself: "
-        "let index and x not vary, or pass what varies as an array."
-    )
-    assert on_inner(_limits.VARIANTS_TOLD - 1, static) == []
-    assert on_inner(9) == []
-
-
-def test_variants_of_several_shapes_are_meant() -> None:
-    changes = Change(reason="static", path="n"), Change(reason="shape", path="x")
-
-    assert on_inner(9, *changes) == []
+# ------------------------------------------------------------------ words
 
 
 def test_texts_beyond_the_first_are_counted() -> None:

@@ -1,0 +1,92 @@
+"""What to change in a function for the sake of the program that it becomes. Pure: plain data in, plain data out."""
+
+from dataclasses import replace
+from itertools import chain
+
+from jaxwatch import _limits
+from jaxwatch._advisor import advise, and_more, megabytes, paths
+from jaxwatch.events import Advice, Loop, PhaseSeconds, Program
+
+# What a program still takes to compile once its loop is a scan, in seconds on two cores: at all; for each operation
+# unlike the others, as XLA compiles equal ones once; for each matrix product in the body, which the compiler for CPUs
+# spells out there. From the tuned programs of `python -m benchmarks growth`, which holds it against others.
+BASE_SECONDS = 0.05
+DISTINCT_SECONDS = 0.008
+PRODUCT_SECONDS = 0.1
+
+
+def with_savings(program: Program, seconds: PhaseSeconds) -> Program:
+    """Return the program with what ``lax.scan`` is expected to save of each loop, of the seconds that it took."""
+    loops = (replace(loop, scan_saves_seconds=scan_saves(loop, program.distinct, seconds)) for loop in program.loops)
+    return replace(program, loops=tuple(loops))
+
+
+def scan_saves(loop: Loop, distinct: int, seconds: PhaseSeconds) -> float:
+    """Return the seconds that a loop is expected to save as ``lax.scan``, of those that its program took; or less.
+
+    Not by the share of its equations alone: equal blocks may cost XLA next to nothing, and the rest everything.
+
+    Args:
+        loop: As it is now.
+        distinct: Operations of the program that are unlike each other.
+        seconds: What the program took.
+
+    Source:
+        ``python -m benchmarks growth``; DESIGN.md, "Unrolled loops".
+    """
+    before_xla = (seconds.trace + seconds.lower) * loop.traced_share
+    still = BASE_SECONDS + DISTINCT_SECONDS * distinct + PRODUCT_SECONDS * loop.products
+    xla = min(seconds.backend_compile * loop.share, seconds.backend_compile - still)
+    return max(0.0, before_xla + xla)
+
+
+def advise_on_program(function: str, program: Program | None, seconds: float) -> tuple[Advice, ...]:
+    """Return what to change.
+
+    Args:
+        function: Its name.
+        program: What was lowered; None: not known.
+        seconds: What the miss took, all phases.
+    """
+    if program is None:
+        return ()
+    return tuple(chain(_constants(function, program), _variants(function, program), _loops(function, program, seconds)))
+
+
+def _constants(function: str, program: Program) -> list[Advice]:
+    if program.constant_bytes < _limits.CONSTANT_BYTES_TOLD:
+        return []
+    text = f"{megabytes(program.constant_bytes)} of arrays are compiled into {function}"
+    text += f" ({and_more(program.constants)}): pass as arguments what comes from outside."
+    return [Advice(code="pass_as_argument", text=text)]
+
+
+def _variants(function: str, program: Program) -> list[Advice]:
+    found = []
+    for inner in program.inner:
+        # other shapes in one program, as of a network's layers, are meant
+        if inner.signatures >= _limits.VARIANTS_TOLD and all(change.reason != "shape" for change in inner.changes):
+            names, advice = paths(inner.changes), advise(inner.function, inner.changes, lambda _path: None)
+            text = f"{function} holds {inner.signatures} versions of {inner.function}, each lowered for itself"
+            text += f": let {names} not vary, or pass what varies as an array."
+            found += [Advice(code=each.code, text=text) for each in advice[:1]]
+    return found
+
+
+def _loops(function: str, program: Program, seconds: float) -> list[Advice]:
+    found = []
+    for loop in program.loops:
+        if loop.scan_saves_seconds < _limits.SCAN_SECONDS_SAVED:
+            continue
+        file, _, line = loop.line.rpartition(":")
+        tenths = min(round(10 * loop.scan_saves_seconds / seconds), 9) if seconds else 0
+        text = f"The Python loop at line {line} of {_file_name(file)} puts {loop.blocks:,} equal blocks of "
+        text += f"{loop.equations:,} equations each into {function}: lax.scan is expected to save "
+        text += f"some {tenths * 10} % of its compiling. What it runs like is not measured: it can be "
+        text += "slower (up to 16 times was seen on a CPU), so measure both."
+        found.append(Advice(code="use_scan", text=text))
+    return found
+
+
+def _file_name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

@@ -1,0 +1,108 @@
+"""What is said of a program: large constants, variants within, unrolled loops; and what is not."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxwatch import _limits
+from jaxwatch._program_advice import advise_on_program, scan_saves, with_savings
+from jaxwatch.events import Change, Inner, Loop, PhaseSeconds, Program
+
+LOOP = Loop(line="/home/u/train.py:41", blocks=100, equations=12, share=0.96, traced_share=0.9)
+seconds = st.floats(0, 1e4)
+shares = st.floats(0, 1)
+
+
+def on_inner(variants: int, *changes: Change) -> list[tuple[str, str]]:
+    inner = Inner(function="layer", definition="", calls=9, variants=99, signatures=variants, changes=changes)
+    found = advise_on_program("step", Program(equations=1, constant_bytes=0, inner=(inner,)), 1.0)
+    return [(advice.code, advice.text) for advice in found]
+
+
+def test_large_constants_are_to_be_passed_as_arguments() -> None:
+    texts = tuple(f"float32[{size}]" for size in (9, 8, 7, 6))
+    least = _limits.CONSTANT_BYTES_TOLD
+    (advice,) = advise_on_program("step", Program(equations=1, constant_bytes=least, constants=texts), 1.0)
+
+    assert advice.code == "pass_as_argument"
+    assert advice.text == (
+        "1.0 MB of arrays are compiled into step (float32[9], float32[8], float32[7] and 1 more): "
+        "pass as arguments what comes from outside."
+    )
+    assert advise_on_program("step", Program(equations=1, constant_bytes=least - 1, constants=texts), 1.0) == ()
+    assert advise_on_program("step", None, 1.0) == ()
+
+
+def test_many_variants_of_an_inner_function_are_told_with_what_makes_them() -> None:
+    static = Change(reason="static", path="index", before="0", after="1")
+    ((code, text),) = on_inner(_limits.VARIANTS_TOLD, static, Change(reason="dtype", path="x"))
+
+    assert code == "unmark_static"
+    assert text == (
+        "step holds 3 versions of layer, each lowered for itself: "
+        "let index and x not vary, or pass what varies as an array."
+    )
+    assert on_inner(_limits.VARIANTS_TOLD - 1, static) == []
+    assert on_inner(9) == []
+
+
+def test_variants_of_several_shapes_are_meant() -> None:
+    changes = Change(reason="static", path="n"), Change(reason="shape", path="x")
+
+    assert on_inner(9, *changes) == []
+
+
+# ------------------------------------------------------------------ loops
+
+
+def with_loop(loop: Loop) -> Program:
+    return Program(equations=1_250, constant_bytes=0, loops=(loop,))
+
+
+def test_an_unrolled_loop_is_told_with_its_line_and_what_is_not_measured() -> None:
+    (advice,) = advise_on_program("step", with_loop(replace(LOOP, scan_saves_seconds=4.1)), 4.6)
+
+    assert advice.code == "use_scan"
+    assert advice.text == (
+        "The Python loop at line 41 of train.py puts 100 equal blocks of 12 equations each into step: lax.scan is "
+        "expected to save some 90 % of its compiling. What it runs like is not measured: it can be slower (up to "
+        "16 times was seen on a CPU), so measure both."
+    )
+
+
+def test_below_a_useful_gain_nothing_is_said() -> None:
+    little = replace(LOOP, scan_saves_seconds=_limits.SCAN_SECONDS_SAVED * 0.99)
+
+    assert advise_on_program("step", with_loop(little), 4.6) == ()
+
+
+@given(seconds, seconds, seconds, shares, shares)
+def test_no_more_is_saved_than_was_spent(trace: float, lower: float, backend: float, one: float, two: float) -> None:
+    spent = PhaseSeconds(trace=trace, lower=lower, backend_compile=backend)
+    saved = scan_saves(replace(LOOP, share=one, traced_share=two), 9, spent)
+
+    assert 0 <= saved <= spent.total * (1 + 1e-9)
+
+
+@given(seconds, shares, shares)
+def test_the_larger_share_saves_more(spent: float, one: float, two: float) -> None:
+    took = PhaseSeconds(backend_compile=spent)
+    less, more = (scan_saves(replace(LOOP, share=share), 9, took) for share in sorted((one, two)))
+
+    assert less <= more * (1 + 1e-9)
+
+
+@given(seconds, st.integers(0, 1000), st.integers(0, 1000))
+def test_the_more_of_a_program_is_unlike_the_less_is_saved(spent: float, one: int, two: int) -> None:
+    took = PhaseSeconds(backend_compile=spent)
+    more, less = (scan_saves(LOOP, distinct, took) for distinct in sorted((one, two)))
+
+    assert less <= more
+
+
+def test_each_loop_of_a_program_has_what_it_saves() -> None:
+    spent = PhaseSeconds(trace=1.0, lower=1.0, backend_compile=2.0)
+    (loop,) = with_savings(with_loop(LOOP), spent).loops
+
+    assert loop.scan_saves_seconds == scan_saves(LOOP, 0, spent) > 3

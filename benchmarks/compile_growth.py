@@ -12,9 +12,9 @@ import jax.numpy as jnp
 
 import jaxwatch
 from benchmarks import unrolled
-from jaxwatch import _limits
 from jaxwatch._growth import Growth, growth_exponent
 from jaxwatch._hub import HUB
+from jaxwatch._program_advice import is_useful
 from jaxwatch.events import CacheMiss, Event
 
 PHASES = ("trace", "lower", "compile")
@@ -55,7 +55,7 @@ class Promise:
     @property
     def told(self) -> bool:
         """Whether it is enough to be advised."""
-        return self.expected >= _limits.SCAN_SECONDS_SAVED
+        return is_useful(self.expected, self.seconds)
 
     @property
     def kept(self) -> bool:

@@ -100,6 +100,19 @@ def _scalar_step() -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]
     return (lambda x: x + 1), lambda n: (np.ones(n, np.float32),)
 
 
+def _unrolled_step() -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]:
+    """Return a program of 20,000 equations: an unrolled loop, of lines that XLA compiles quickly."""
+
+    def step(w: Any, x: Any) -> Any:
+        for t in range(5_000):
+            y = x @ w
+            x = y + t
+            x = x - x[:, :1]
+        return x
+
+    return step, lambda n: (np.ones((16, 16), np.float32), np.ones((n, 16), np.float32))
+
+
 # ------------------------------------------------------------------ measurements
 
 
@@ -110,6 +123,7 @@ def measure(*, quick: bool) -> dict[str, Share]:
         "scalar": _shares(_scalar_step, misses=10 if quick else 40),
         f"scalar, {full} earlier keys": _shares(_scalar_step, misses=5 if quick else 20, earlier=full),
         "training step, 100 leaves": _shares(_training_step, misses=2 if quick else 6),
+        "unrolled loop, 20,000 equations": _shares(_unrolled_step, misses=1 if quick else 2),
         f"training step, 100 leaves, {full} earlier keys": _shares(
             _training_step, misses=2 if quick else 4, earlier=full
         ),

@@ -40,6 +40,11 @@ def scan_saves(loop: Loop, distinct: int, seconds: PhaseSeconds) -> float:
     return max(0.0, before_xla + xla)
 
 
+def is_useful(saved: float, seconds: float) -> bool:
+    """Whether so many saved seconds, of so many, are worth being told."""
+    return saved >= max(_limits.SCAN_SECONDS_SAVED, _limits.SCAN_SHARE_SAVED * seconds)
+
+
 def advise_on_program(function: str, program: Program | None, seconds: float) -> tuple[Advice, ...]:
     """Return what to change.
 
@@ -76,10 +81,10 @@ def _variants(function: str, program: Program) -> list[Advice]:
 def _loops(function: str, program: Program, seconds: float) -> list[Advice]:
     found = []
     for loop in program.loops:
-        if loop.scan_saves_seconds < _limits.SCAN_SECONDS_SAVED:
+        if not is_useful(loop.scan_saves_seconds, seconds):
             continue
         file, _, line = loop.line.rpartition(":")
-        tenths = min(round(10 * loop.scan_saves_seconds / seconds), 9) if seconds else 0
+        tenths = min(round(10 * loop.scan_saves_seconds / seconds), 9)
         text = f"The Python loop at line {line} of {_file_name(file)} puts {loop.blocks:,} equal blocks of "
         text += f"{loop.equations:,} equations each into {function}: lax.scan is expected to save "
         text += f"some {tenths * 10} % of its compiling. What it runs like is not measured: it can be "

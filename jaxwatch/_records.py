@@ -133,6 +133,7 @@ class SeenMiss:
     advice: tuple[tuple[str, str], ...]  # code and text, on what changed
     on_program: tuple[str, ...]  # advice on what was compiled
     disk: SeenDisk | None
+    made_of: tuple[int, str, int] | None  # equations; the line that most come from, and how many; None: not known
 
     @property
     def is_recompile(self) -> bool:
@@ -182,7 +183,16 @@ def miss(record: Record) -> SeenMiss:
         advice=tuple((code, told) for code, told in advice if told not in on_program),
         on_program=tuple(told for _, told in advice if told in on_program),
         disk=_disk(record.get("disk")),
+        made_of=_made_of(program),
     )
+
+
+def _made_of(program: Any) -> tuple[int, str, int] | None:
+    lines = program.get("lines") if isinstance(program, Mapping) else None
+    if not isinstance(lines, list | tuple) or not lines or not isinstance(lines[0], Mapping):
+        return None  # of an earlier version, or by a JAX that does not show it
+    line = text(lines[0], "name")
+    return (whole(program, "equations"), line, whole(lines[0], "equations")) if line else None
 
 
 def _disk(value: Any) -> SeenDisk | None:

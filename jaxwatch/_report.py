@@ -13,6 +13,7 @@ from jaxwatch._findings import OTHER, Findings, in_order
 from jaxwatch._processes import Figures, Process, Processes
 from jaxwatch._records import MalformedError, Record
 from jaxwatch._report_data import FunctionRow, Note, Report, merged, merged_notes, merged_rows, summed
+from jaxwatch._slow import SlowProgram, SlowPrograms
 from jaxwatch._stored import Stored
 
 __all__ = ["FunctionRow", "Note", "Report", "ReportBuilder", "merged"]
@@ -37,6 +38,7 @@ class ReportBuilder:
         self.eager = EagerCompiles()
         self.stored = Stored()
         self.divergences = Divergences()
+        self.slow = SlowPrograms()
         self._notes: dict[tuple[str, str, str, str], tuple[int, float]] = {}
         self._notes_folded = 0
         self.again_seconds = 0.0
@@ -103,6 +105,7 @@ class ReportBuilder:
             divergences=self.divergences.found(),
             overhead=summed(pair for process in processes for pair in process.overhead.items()),
             folder=folder,
+            slow=self.slow.rows(),
         )
 
     # Each of these reads all that it needs before it changes anything, so that a malformed record leaves no trace.
@@ -113,6 +116,7 @@ class ReportBuilder:
         compared_call = process.call_of(miss.compared_with)
         self.processes.count(process, miss)
         self.stored.add(miss, process.number)
+        self.slow.add(_slow(miss))
         if miss.is_recompile:
             self.again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":
@@ -187,6 +191,20 @@ class ReportBuilder:
             self._notes_folded += count
         count_so_far, so_far = self._notes.get(key, (0, 0.0))
         self._notes[key] = count_so_far + count, so_far + seconds
+
+
+def _slow(miss: _records.SeenMiss) -> SlowProgram | None:
+    if miss.made_of is None:
+        return None
+    equations, line, of_line = miss.made_of
+    return SlowProgram(
+        function=miss.function,
+        definition=miss.definition,
+        seconds=miss.seconds,
+        equations=equations,
+        line=line,
+        of_line=of_line,
+    )
 
 
 def _row(key: tuple[str, str], figures: Figures, process: Process) -> FunctionRow:

@@ -8,6 +8,7 @@ from jaxwatch._divergence import Divergence
 from jaxwatch._findings import Cause, Finding, in_order
 from jaxwatch._findings import merged as merged_findings
 from jaxwatch._histogram import quantile
+from jaxwatch._slow import SlowProgram, slowest
 from jaxwatch._stored import Row
 from jaxwatch._stored import in_order as rows_in_order
 
@@ -96,6 +97,7 @@ class Report:
         overhead: ``(part, seconds)`` that jaxwatch itself took, as far as the processes told it: of ``call``, ``miss``,
             ``export`` and ``scrape``.
         faults: Records whose fields were missing or not of their kind.
+        slow: The slowest program of each of the functions that are slowest to compile, with the line it comes from.
         folder: Paths are to be told relative to it; empty: as they are.
     """
 
@@ -117,6 +119,7 @@ class Report:
     faults: int
     divergences: tuple[Divergence, ...] = ()
     overhead: tuple[tuple[str, float], ...] = ()
+    slow: tuple[SlowProgram, ...] = ()
     folder: str = field(default="", compare=False)
 
     @property
@@ -206,5 +209,6 @@ def merged(reports: Iterable[Report]) -> Report:
         faults=sum(report.faults for report in every),
         divergences=tuple(found for report in every for found in report.divergences),
         overhead=summed(pair for report in every for pair in report.overhead),
+        slow=slowest(program for report in every for program in report.slow),
         folder=next((report.folder for report in every if report.folder), ""),
     )

@@ -104,6 +104,23 @@ def test_the_report_of_a_folder_is_that_of_its_log(tmp_path: Path) -> None:
     assert dict(found.overhead) == {"miss": 0.75, "call": 0.25}
 
 
+def test_the_lines_of_slow_programs_are_those_of_the_log(tmp_path: Path) -> None:
+    def program(*lines: tuple[str, int]) -> Rec:
+        parts = [{"name": name, "equations": count} for name, count in lines]
+        return {"equations": 9, "constant_bytes": 0, "lines": parts}
+
+    log = [
+        miss(1, seconds=1.0, program=program(("/a.py:1", 5), ("other", 4))),
+        miss(2, "shape", seconds=2.0, program=program(("/a.py:2", 9))),
+        miss(3, "shape", seconds=2.0, program=program(("/a.py:3", 9))),
+        miss(4, seconds=9.0, function="unknown", program=program(("", 9))),
+        miss(5, seconds=9.0, function="earlier"),
+    ]
+    found = same(tmp_path / "out", [write_log(tmp_path / "a.jsonl", log)])
+
+    assert [(one.seconds, one.line, one.of_line) for one in found.slow] == [(2.0, "/a.py:2", 9)]
+
+
 def test_pids_that_come_again_are_told_apart(tmp_path: Path) -> None:
     logs = [write_log(tmp_path / f"{host}.jsonl", [*training_run(), *training_run()]) for host in range(3)]
 

@@ -74,7 +74,14 @@ def test_an_unrolled_loop_is_told_with_its_line_and_what_is_not_measured() -> No
 def test_below_a_useful_gain_nothing_is_said() -> None:
     little = replace(LOOP, scan_saves_seconds=_limits.SCAN_SECONDS_SAVED * 0.99)
 
-    assert advise_on_program("step", with_loop(little), 4.6) == ()
+    assert advise_on_program("step", with_loop(little), 0.6) == ()
+
+
+def test_where_most_of_the_compile_stays_nothing_is_said() -> None:
+    saved = replace(LOOP, scan_saves_seconds=2.0)
+
+    assert advise_on_program("step", with_loop(saved), 2.0 / _limits.SCAN_SHARE_SAVED * 1.01) == ()
+    assert advise_on_program("step", with_loop(saved), 2.0 / _limits.SCAN_SHARE_SAVED * 0.99) != ()
 
 
 @given(seconds, seconds, seconds, shares, shares)

@@ -7,7 +7,7 @@ the order in which logs would have told them: so bounds fall on the same things.
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from jaxwatch import _processes
+from jaxwatch import _limits, _processes
 from jaxwatch._columnar.duck import MEMORY, opened, rows
 from jaxwatch._columnar.findings import add_findings
 from jaxwatch._columnar.ranks import add_divergences, give_ranks
@@ -15,6 +15,7 @@ from jaxwatch._eager import Compiles
 from jaxwatch._processes import SIGNATURES_KEPT, SIGNATURES_KEPT_IN_ALL, Process, Processes
 from jaxwatch._records import Record, dispatch
 from jaxwatch._report import Report, ReportBuilder
+from jaxwatch._slow import SlowProgram
 from jaxwatch._stored import ENTRIES
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def report_on(folder: str | os.PathLike[str], *, memory: str = MEMORY) -> Folder
         _add_eager(found, builder)
         _add_stored(found, builder)
         _add_notes(found, builder)
+        _add_slow(found, builder)
         add_findings(found, builder)
         add_divergences(found, builder)
         first, faults, builder.faults = found.execute(
@@ -158,6 +160,28 @@ def _add_stored(found: "DuckDBPyConnection", builder: ReportBuilder) -> None:
     )
     for function, definition, signature, process, key in rows(found, keys):
         builder.stored.keep((function, definition, signature), process, key)
+
+
+def _add_slow(found: "DuckDBPyConnection", builder: ReportBuilder) -> None:
+    """Add the slowest program of each function."""
+    each = "function, definition"
+    slowest = (
+        f"SELECT {each}, seconds.total, program.equations, program.lines[1].name, program.lines[1].equations "
+        "FROM cache_miss_ WHERE program.lines[1].name <> '' "
+        f"QUALIFY row_number() OVER (PARTITION BY {each} ORDER BY seconds.total DESC, position) = 1 "
+        f"ORDER BY seconds.total DESC, {each} LIMIT {_limits.SLOW_PROGRAMS}"
+    )
+    for function, definition, seconds, equations, line, of_line in rows(found, slowest):
+        builder.slow.add(
+            SlowProgram(
+                function=function,
+                definition=definition,
+                seconds=seconds,
+                equations=equations,
+                line=line,
+                of_line=of_line,
+            )
+        )
 
 
 def _add_notes(found: "DuckDBPyConnection", builder: ReportBuilder) -> None:

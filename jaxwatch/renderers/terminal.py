@@ -6,7 +6,7 @@ from typing import NamedTuple, TextIO
 
 from jaxwatch._findings import Finding
 from jaxwatch._report_data import FunctionRow, Note, Report
-from jaxwatch.renderers import divergence, phrases
+from jaxwatch.renderers import divergence, phrases, slow
 from jaxwatch.renderers.cells import ascii_only, clean, cut, left, right, width, wrapped
 from jaxwatch.renderers.headline import folder_of, parts
 
@@ -104,6 +104,8 @@ def lines(report: Report, *, columns: int, everything: bool = False, more: str |
         yield from _divergences(report, page)
         yield from _findings(report, page, more)
         yield from _notes(report, page)
+    if everything or not report.healthy:
+        yield from ([Span(text, style)] for text, style in slow.lines(report, columns, everything=everything))
     foot = list(_foot(report))
     if foot and not report.healthy:
         yield []

@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxwatch
+from benchmarks import unrolled
 from jaxwatch import _compat, _core, _departures, _frames, _hook, _limits, _listeners, _misses
+from jaxwatch._content import content_of
 from jaxwatch._history import HISTORY, Remembered
 from jaxwatch._hub import HUB
 from jaxwatch._registry import REGISTRY
@@ -100,17 +102,24 @@ def _scalar_step() -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]
     return (lambda x: x + 1), lambda n: (np.ones(n, np.float32),)
 
 
-def _unrolled_step() -> tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]:
-    """Return a program of 20,000 equations: an unrolled loop, of lines that XLA compiles quickly."""
+def _reading(*, repeats: int) -> Share:
+    """Return what it takes to read an unrolled loop of 20,000 equations, against tracing and lowering it alone.
 
-    def step(w: Any, x: Any) -> Any:
-        for t in range(5_000):
-            y = x @ w
-            x = y + t
-            x = x - x[:, :1]
-        return x
-
-    return step, lambda n: (np.ones((16, 16), np.float32), np.ones((n, 16), np.float32))
+    XLA takes minutes for such a program, so this is an upper bound of the share.
+    """
+    function, arguments = unrolled.PAIRS["RNN"].loop(1_053)
+    found = []
+    for _ in range(repeats):
+        jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX's own
+        started = time.perf_counter()
+        traced = jax.jit(function).trace(*arguments)
+        traced.lower()
+        lowered = time.perf_counter()
+        content_of(traced.jaxpr)
+        found.append((time.perf_counter() - lowered, lowered - started))
+    shares = [ours / theirs for ours, theirs in found]
+    ours, theirs = (statistics.median(values) for values in zip(*found, strict=True))
+    return Share(ours * 1e6, theirs, statistics.median(shares), max(shares), repeats)
 
 
 # ------------------------------------------------------------------ measurements
@@ -123,7 +132,7 @@ def measure(*, quick: bool) -> dict[str, Share]:
         "scalar": _shares(_scalar_step, misses=10 if quick else 40),
         f"scalar, {full} earlier keys": _shares(_scalar_step, misses=5 if quick else 20, earlier=full),
         "training step, 100 leaves": _shares(_training_step, misses=2 if quick else 6),
-        "unrolled loop, 20,000 equations": _shares(_unrolled_step, misses=1 if quick else 2),
+        "reading 20,000 equations, against trace and lowering": _reading(repeats=1 if quick else 3),
         f"training step, 100 leaves, {full} earlier keys": _shares(
             _training_step, misses=2 if quick else 4, earlier=full
         ),

@@ -40,7 +40,7 @@ CONSTANTS_TOLD = 5
 CONSTANT_BYTES_TOLD = 1024 * 1024
 VARIANTS_TOLD = 3
 
-# Primitives, lines and loops of a program that are told with a miss; primitives and lines beyond are summed as "other".
+# Primitives, lines and loops of a program that are told with a miss; of the former, those beyond are summed as "other".
 PARTS_TOLD = 5
 LOOPS_TOLD = 3
 # Equal blocks of equations in a row that are told as an unrolled loop, from so many on.
@@ -49,8 +49,8 @@ LOOP_BLOCKS = 8
 LOOP_EQUATIONS = 30
 # Steps in the search for loops, for each equation of a jaxpr. Beyond, what was found so far is told.
 LOOP_STEPS = 32
-# Seconds that lax.scan must be expected to save before it is advised, and their share of all: where most of it stays, the
-# difference is not known well enough.
+# Seconds that lax.scan must be expected to save before it is advised, and their share of all: where most of it stays,
+# the difference is not known well enough.
 SCAN_SECONDS_SAVED = 0.5
 SCAN_SHARE_SAVED = 0.3
 # Programs that the report tells the lines of: so many, and without --all from so many seconds on.

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-import jaxwatch
+from jaxwatch._core import jit
 from jaxwatch._hub import HUB
 from jaxwatch.errors import BadScalingError
 from jaxwatch.events import CacheMiss, Event
@@ -63,7 +63,7 @@ def measure(text: str, size: int) -> dict[str, float]:
     found: list[CacheMiss] = []
     HUB.add("scaling", lambda event: _keep(event, found))
     try:
-        jaxwatch.jit(function, **options)(*arguments)
+        jit(function, **options)(*arguments)
     finally:
         HUB.remove("scaling")
     miss = found[-1] if found else None

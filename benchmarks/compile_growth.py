@@ -46,7 +46,7 @@ _WIDE_SIZES = (50, 100, 200, 400, 800)
 class Promise:
     """What was expected of a loop's twin, and what came."""
 
-    tuned: bool  # the rule was made looking at this program
+    unseen: bool  # its figures were not known when the rule was made
     equations: int
     seconds: float  # of the loop, all phases
     expected: float  # saved seconds
@@ -90,7 +90,7 @@ def measure(*, quick: bool) -> Grown:
             loop = _median(name, "loop", size, 1 if quick else 3)
             scan = _median(name, "scan", size, 1 if quick else 3)
             promises[f"{name}, {size}"] = Promise(
-                name in unrolled.TUNED,
+                name in unrolled.UNSEEN,
                 int(loop["equations"]),
                 _total(loop),
                 loop["expected"],

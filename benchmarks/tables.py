@@ -166,10 +166,10 @@ def _grown(found: Any) -> str:
         return f"{value:,.2f} s"
 
     rows = (
-        [name, f"{p.equations:,}", seconds(p.seconds), seconds(p.expected), seconds(p.saved), p.tuned, p.told, p.kept]
+        [name, f"{p.equations:,}", seconds(p.seconds), seconds(p.expected), seconds(p.saved), p.unseen, p.told, p.kept]
         for name, p in found.promises.items()
     )
-    head = ["program, blocks", "equations", "compiling", "expected gain", "gain", "tuned on", "told", "kept"]
+    head = ["program, blocks", "equations", "compiling", "expected gain", "gain", "unseen", "told", "kept"]
     text = table(head, ([str(cell) for cell in row] for row in rows))
     lines = (
         [name, phase, f"{g.exponent:.2f}", f"{g.low:.2f} to {g.high:.2f}", f"{g.floor_seconds * 1e3:,.0f} ms"]

@@ -9,7 +9,7 @@ from jaxwatch.events import Advice, Loop, PhaseSeconds, Program
 
 # What a program still takes to compile once its loop is a scan, in seconds on two cores: at all; for each operation
 # unlike the others, as XLA compiles equal ones once; for each matrix product in the body, which the compiler for CPUs
-# spells out there. From the tuned programs of `python -m benchmarks growth`, which holds it against others.
+# spells out there. From programs of `python -m benchmarks growth`, which tests it with others too.
 BASE_SECONDS = 0.05
 DISTINCT_SECONDS = 0.008
 PRODUCT_SECONDS = 0.1

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from jaxwatch import _buckets
 from jaxwatch._keys import Shape
 from jaxwatch.events import Advice, AdviceCode, Change, Reason
 
@@ -75,22 +76,10 @@ def _shape(_function: str, changes: list[Change], varying: Callable[[str], Varyi
     if len(sizes) <= 2:  # noqa: PLR2004 -- two sizes: most often a rest
         rows = f"{max(sizes)} rows" if axis == 0 else f"length {max(sizes)} along axis {axis}"
         return "pad_or_bucket", f"Pad {names} to {rows} and mask, or drop the remainder."
-    step, rounded = bucket_step(sizes)
-    kept = f"{rounded} signature{'s' if rounded > 1 else ''} in place of {len(sizes)}"
-    return "pad_or_bucket", f"Pad {names} along axis {axis} to a multiple of {step} and mask: {kept}."
-
-
-def bucket_step(sizes: set[int]) -> tuple[int, int]:
-    """Return the smallest power of two, from 8, of which at most 3 multiples cover ``sizes``, fewer than they are.
-
-    And how many multiples these are.
-    """
-    most = min(3, max(len(sizes) - 1, 1))  # few enough to compile
-    step, buckets = 8, {-(-size // 8) for size in sizes}
-    while len(buckets) > most and max(buckets) > 1:
-        step *= 2
-        buckets = {(bucket + 1) >> 1 for bucket in buckets}
-    return step, len(buckets)
+    scheme = _buckets.best(sizes)
+    kept = f"{scheme.signatures} signature{'s' if scheme.signatures > 1 else ''} in place of {len(sizes)}"
+    padding = f"{100 * scheme.waste:.0f} % more elements over the lengths seen"
+    return "pad_or_bucket", f"Pad {names} along axis {axis} to {scheme} and mask: {kept}, {padding}."
 
 
 class Sizes:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keys_made import keys_and_changes
 
-from jaxwatch._advisor import Sizes, Varying, advise, and_more, bucket_step, megabytes
+from jaxwatch._advisor import Sizes, Varying, advise, and_more, megabytes
 from jaxwatch._explain import compare
 from jaxwatch._keys import Key, Leaf, Param, Shape
 from jaxwatch.events import AdviceCode, Change, Reason
@@ -75,32 +75,25 @@ def test_where_nothing_can_be_said_nothing_is(reason: Reason) -> None:
 # ------------------------------------------------------------------ shapes
 
 
+def padded(axis: str, left: str, lengths: int, more: int) -> str:
+    kept = f"{left} in place of {lengths}, {more} % more elements over the lengths seen"
+    return f"Pad x along axis {axis} and mask: {kept}."
+
+
 @pytest.mark.parametrize(
     ("shapes", "text"),
     [
         ([(32, 64), (5, 64)], "Pad x to 32 rows and mask, or drop the remainder."),
         ([(8, 32), (8, 5)], "Pad x to length 32 along axis 1 and mask, or drop the remainder."),
-        ([(8,), (16,), (24,)], "Pad x along axis 0 to a multiple of 16 and mask: 2 signatures in place of 3."),
-        ([(5,), (6,), (7,), (8,)], "Pad x along axis 0 to a multiple of 8 and mask: 1 signature in place of 4."),
+        ([(8,), (16,), (24,)], padded("0 to a multiple of 16", "2 signatures", 3, 33)),
+        ([(5,), (6,), (7,), (8,)], padded("0 to 8", "1 signature", 4, 23)),
+        ([(8, n) for n in (12, 1302, 1583)], padded("1 to a power of two", "2 signatures", 3, 42)),
         ([(2, 3), (3, 2)], "Give x one shape: pad to the largest and mask, or round sizes up to a few."),
         ([(2,), (2, 2)], "Give x one number of dimensions."),
     ],
 )
 def test_shapes_that_vary_are_padded(shapes: list[tuple[int, ...]], text: str) -> None:
     assert shape_advice(*shapes) == text
-
-
-@given(st.sets(st.integers(0, 10**6), min_size=1, max_size=50))
-def test_the_step_leaves_three_sizes_at_most_and_fewer_than_there_are_and_no_smaller_one_does(sizes: set[int]) -> None:
-    def left(step: int) -> int:
-        return len({-(-size // step) for size in sizes})
-
-    (step, rounded), most = bucket_step(sizes), min(3, max(len(sizes) - 1, 1))
-    assert rounded == left(step)
-    assert left(step) <= most or set(map(bool, sizes)) == {False, True}  # 0 is a multiple of all
-    assert step >= 8
-    assert step.bit_count() == 1
-    assert step == 8 or left(step // 2) > most
 
 
 @given(st.lists(st.lists(st.integers(1, 3) | st.just("n"), max_size=3).map(tuple), max_size=8), st.integers(0, 8))

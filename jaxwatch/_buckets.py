@@ -1,0 +1,71 @@
+"""Sizes to round lengths up to: few signatures against elements that are padding. Pure."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+# Lengths below are not told apart: a program for 3 rows is not cheaper than one for 8.
+SMALLEST = 8
+# One signature less is worth so large a share more of elements: it saves one compile, padding is paid for at each call.
+SIGNATURE_PRICE = 0.03
+
+
+class Scheme(NamedTuple):
+    """A way to round lengths up."""
+
+    step: int | None  # to a multiple of it; None: to a power of two, from ``SMALLEST`` on
+    signatures: int  # that are left of the lengths
+    waste: float  # share of elements that are added, over the lengths, each counted once
+
+    def __str__(self) -> str:
+        """Return what to round up to."""
+        if self.step is None:
+            return "a power of two"
+        return f"a multiple of {self.step}" if self.signatures > 1 else str(self.step)
+
+    def rounded(self, size: int) -> int:
+        """Return what a length is rounded up to."""
+        if self.step is None:
+            return max(SMALLEST, 1 << (size - 1).bit_length())
+        return self.step * max(1, -(-size // self.step))
+
+
+def best(sizes: Collection[int]) -> Scheme:
+    """Return the scheme with the best trade of signatures against padding.
+
+    Args:
+        sizes: Distinct lengths, from 0, at least 2.
+
+    Returns:
+        The one with the lowest ``waste + SIGNATURE_PRICE * signatures`` of those that leave fewer signatures than
+        there are lengths; of equal ones the smallest step. There is one: a single bucket for all.
+    """
+    total = max(sum(sizes), 1)
+    found = [*_multiples(sizes, total), _powers(sizes, total)]
+    return min(
+        (scheme for scheme in found if scheme.signatures < len(sizes)),
+        key=lambda scheme: scheme.waste + SIGNATURE_PRICE * scheme.signatures,
+    )
+
+
+def _powers(sizes: Collection[int], total: int) -> Scheme:
+    scheme = Scheme(None, 0, 0.0)
+    rounded = [scheme.rounded(size) for size in sizes]
+    return Scheme(None, len(set(rounded)), sum(rounded) / total - 1)
+
+
+def _multiples(sizes: Collection[int], total: int) -> list[Scheme]:
+    """Return a scheme for each power of two as step while it leaves several, and the one that pads all to the largest."""
+    step, found = SMALLEST, []
+    buckets: dict[int, int] = {}  # number of the bucket, from 1, → lengths in it
+    for size in sizes:
+        bucket = max(1, -(-size // step))
+        buckets[bucket] = buckets.get(bucket, 0) + 1
+    while len(buckets) > 1:
+        elements = step * sum(bucket * count for bucket, count in buckets.items())
+        found.append(Scheme(step, len(buckets), elements / total - 1))
+        step, halved = 2 * step, {}
+        for bucket, count in buckets.items():
+            half = (bucket + 1) >> 1
+            halved[half] = halved.get(half, 0) + count
+        buckets = halved
+    return [*found, Scheme(max(sizes), 1, max(sizes) * len(sizes) / total - 1)]

@@ -54,7 +54,7 @@ def _powers(sizes: Collection[int], total: int) -> Scheme:
 
 
 def _multiples(sizes: Collection[int], total: int) -> list[Scheme]:
-    """Return a scheme for each power of two as step while it leaves several, and the one that pads all to the largest."""
+    """Return a scheme for each power of two that leaves several as step, and the one that pads all to the largest."""
     step, found = SMALLEST, []
     buckets: dict[int, int] = {}  # number of the bucket, from 1, → lengths in it
     for size in sizes:
@@ -63,7 +63,8 @@ def _multiples(sizes: Collection[int], total: int) -> list[Scheme]:
     while len(buckets) > 1:
         elements = step * sum(bucket * count for bucket, count in buckets.items())
         found.append(Scheme(step, len(buckets), elements / total - 1))
-        step, halved = 2 * step, {}
+        step *= 2
+        halved: dict[int, int] = {}
         for bucket, count in buckets.items():
             half = (bucket + 1) >> 1
             halved[half] = halved.get(half, 0) + count

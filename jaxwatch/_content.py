@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
 from jaxwatch._makeup import Makeup, Visited, makeup_of
+from jaxwatch._touched import touched
 
 _FINGERPRINT_DIGITS = 16  # 64 bits
 _JITS = ("jit", "pjit")  # the primitive's name since 0.7, and before
@@ -39,6 +40,7 @@ class Content(NamedTuple):
     called: tuple[Called, ...]
     partial: bool  # there is more than was looked at
     makeup: Makeup = Makeup()
+    touched: int | None = None  # numbers that one run reads and writes at most, of a small program
 
 
 def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
@@ -81,6 +83,7 @@ def content_of(jaxpr: Any, *, constants: bool = True) -> Content:
         ),
         bool(todo) or odd,
         _makeup(list(seen.values())),
+        None if todo or odd else touched(jaxpr, _below),
     )
 
 

@@ -1,6 +1,7 @@
 """The figures of one watched object, and their sums."""
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxwatch import _limits
@@ -8,6 +9,34 @@ from jaxwatch._histogram import Cell, bucket, upper_seconds
 from jaxwatch.events import CacheMiss, Layer, PhaseSeconds, Reason
 
 OTHER = "other"
+
+
+@dataclass(slots=True)
+class Inlined:
+    """Calls of one watched object while another one was traced."""
+
+    calls: Counter[str] = field(default_factory=Counter)  # by the outer function's name
+    keys: set[str] = field(default_factory=set)
+    read: int = 0  # calls whose keys are among these
+
+    def add(self, outer: str, key: str | None) -> None:
+        """Count a call; ``key`` is None where it was not looked at."""
+        self._count(outer, 1)
+        if key is not None and (key in self.keys or len(self.keys) < _limits.INLINED_KEYS):
+            self.keys.add(key)
+            self.read += 1
+
+    def fold(self, other: "Inlined") -> None:
+        """Add the calls of ``other``; as not looked at where there are too many keys."""
+        for outer, count in other.calls.items():
+            self._count(outer, count)
+        if len(both := self.keys | other.keys) <= _limits.INLINED_KEYS:
+            self.keys = both
+            self.read += other.read
+
+    def _count(self, outer: str, number: int) -> None:
+        known = outer in self.calls or len(self.calls) < _limits.INLINED_OUTERS
+        self.calls[outer if known else OTHER] += number
 
 
 class Counters:
@@ -22,11 +51,14 @@ class Counters:
         "compiles",
         "errors",
         "fingerprints",
+        "inlined",
         "last_miss",
         "lowerings",
         "miss_seconds",
         "phases",
+        "touched",
         "traces",
+        "unseen",
         "violations",
     )
 
@@ -40,6 +72,9 @@ class Counters:
         self.fingerprints: dict[str, str] = {}  # of the last program of a signature
         self.miss_seconds: Counter[float] = Counter()
         self.violations: Counter[str] = Counter()
+        self.inlined = Inlined()
+        self.touched: int | None = None  # the most of its programs'
+        self.unseen = False  # there is a program of which that is not known
         self.last_miss = (0.0, 0, 0.0)  # when, its id, its seconds
         self._read: dict[str, Any] | None = None  # see `of_misses`
 
@@ -53,6 +88,7 @@ class Counters:
         self.traces += miss.traces
         self.lowerings += miss.lowerings
         self.compiles += miss.compiles
+        self._touch(None if miss.program is None else miss.program.touched)
         self.phases[0] += miss.seconds.trace
         self.phases[1] += miss.seconds.lower
         self.phases[2] += miss.seconds.backend_compile
@@ -88,6 +124,12 @@ class Counters:
             }
         return self._read
 
+    def _touch(self, numbers: int | None) -> None:
+        if numbers is None:
+            self.unseen = True
+        else:
+            self.touched = numbers if self.touched is None else max(self.touched, numbers)
+
     def fold(self, other: "Counters") -> None:
         """Add the figures of ``other`` to these."""
         self._read = None
@@ -102,6 +144,10 @@ class Counters:
         self.by_cause.update(other.by_cause)
         self.miss_seconds.update(other.miss_seconds)
         self.violations.update(other.violations)
+        self.inlined.fold(other.inlined)
+        self.unseen |= other.unseen
+        if other.touched is not None:
+            self._touch(other.touched)
         self.last_miss = max(self.last_miss, other.last_miss)
         for signature, count in other.by_signature.items():
             known = signature in self.by_signature or len(self.by_signature) < _limits.SIGNATURES_PER_FUNCTION

@@ -16,7 +16,7 @@ REST_SECONDS = 1.0
 EAGER_PLACES = 2_000
 
 _NAMED = 3
-_LIBRARIES = ("site-packages", "dist-packages")
+LIBRARIES = ("site-packages", "dist-packages")
 _ADVICE = ("jit_the_block", "Keep the array at a fixed size, or use numpy here, or jit the block.")
 _OWN_ADVICE = (
     "jit_outer",
@@ -40,7 +40,7 @@ class _Place:
 
     def __init__(self, site: str, via: str | None) -> None:
         self.via = via
-        self.in_library = any(folder in (via or site) for folder in _LIBRARIES)
+        self.in_library = any(folder in (via or site) for folder in LIBRARIES)
         self.count = self.from_disk = 0
         self.seconds = self.first_seconds = 0.0
         self.by_process: dict[int, int] = {}

@@ -28,22 +28,30 @@ def note(frame: Frame) -> None:
     outer = _outer(frame)
     if outer is None:
         return
+    started, key = time.perf_counter(), None
+    try:
+        key = _looked_at(frame, outer)
+    except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's trace
+        REGISTRY.count_dropped("key")
+    plain = not any(not name.startswith("static_") for name, _ in frame.subject.plan.options)  # else its jit says more
+    REGISTRY.count_inlined(frame.subject, outer.subject.name, key.signature if key is not None and plain else None)
+    REGISTRY.add_overhead("miss", time.perf_counter() - started)
+
+
+def _looked_at(frame: Frame, outer: Frame) -> Key | None:
+    """Return the key of a call within the trace of ``outer``; None beyond the first ones."""
     if outer.inner is None:
         outer.inner = {}
     if frame.subject not in outer.inner and len(outer.inner) >= _limits.INNER_FUNCTIONS:
-        return
+        return None
     within = outer.inner.setdefault(frame.subject, Within())
     within.calls += 1
     if within.calls > _limits.INNER_CALLS:
-        return
-    started = time.perf_counter()
-    try:
-        key = frame.key if frame.seen else _key(frame)
-        if key is not None and all(key.signature != other.signature for other in within.keys):
-            within.keys.append(key)
-    except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's trace
-        REGISTRY.count_dropped("key")
-    REGISTRY.add_overhead("miss", time.perf_counter() - started)
+        return None
+    key: Key | None = frame.key if frame.seen else _key(frame)
+    if key is not None and all(key.signature != other.signature for other in within.keys):
+        within.keys.append(key)
+    return key
 
 
 def _key(frame: Frame) -> Key:
@@ -74,6 +82,7 @@ def program(content: Content | None, within: Mapping[Subject, Within] | None) ->
         primitives=content.makeup.primitives,
         lines=content.makeup.lines,
         loops=content.makeup.loops,
+        touched=content.touched,
     )
 
 

@@ -35,6 +35,11 @@ INNER_CALLS = 64
 # Of a program's inner functions and constants, those told with a miss.
 INNER_TOLD = 5
 CONSTANTS_TOLD = 5
+# Outer functions and keys that are told apart of a function's calls within traces. Beyond, "other"; not looked at.
+INLINED_OUTERS = 16
+INLINED_KEYS = 256
+# Numbers that one run of a program reads and writes, up to which they are told.
+TOUCHED_TOLD = 10_000
 
 # Bytes of constants in a program, and variants of a function within one, from which on they are told with advice.
 CONSTANT_BYTES_TOLD = 1024 * 1024

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from jaxwatch import _limits
 from jaxwatch._findings import OTHER
-from jaxwatch._records import Record, SeenMiss, text, unix_seconds, whole, whole_or_none
+from jaxwatch._records import Record, SeenMiss, SeenStats, text, unix_seconds, whole, whole_or_none
 
 # Processes told apart. Beyond, all share the figures of the last one; counted as folded "process".
 PROCESSES = 10_000
@@ -25,8 +25,7 @@ class Figures:
         self.seconds = 0.0
         self.signatures: set[str] = set()
         self.distinct = 0  # signatures
-        self.stats: tuple[int, int, int] | None = None  # calls, misses, signatures
-        self.dispatch: dict[float, int] = {}
+        self.stats: SeenStats | None = None
 
     def add(self, miss: SeenMiss, room: int) -> int:
         """Add a miss; return how many new signatures are kept now."""
@@ -43,7 +42,7 @@ class Figures:
     @property
     def misses(self) -> int:
         """Misses; the log may lack the last ``function_stats`` as well as some events."""
-        return max(self.events, self.stats[1] if self.stats else 0)
+        return max(self.events, self.stats.misses if self.stats else 0)
 
 
 class Process:

@@ -90,6 +90,34 @@ def dispatch(record: Record) -> dict[float, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenStats:
+    """A ``function_stats``, as far as a report needs it; what an earlier version did not write is nothing."""
+
+    calls: int
+    misses: int
+    signatures: int
+    dispatch: dict[float, int]  # upper bound in seconds → calls
+    inlined: dict[str, int]  # outer function → calls
+    inlined_read: int
+    inlined_keys: int
+    touched: int | None
+
+
+def function_stats(record: Record) -> SeenStats:
+    """Return the record of a ``function_stats``."""
+    return SeenStats(
+        calls=whole(record, "calls"),
+        misses=whole(record, "misses"),
+        signatures=whole(record, "signatures"),
+        dispatch=dispatch(record),
+        inlined={} if record.get("inlined") is None else counts(record, "inlined", whole),
+        inlined_read=whole_or_none(record, "inlined_read") or 0,
+        inlined_keys=whole_or_none(record, "inlined_keys") or 0,
+        touched=whole_or_none(record, "touched"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SeenChange:
     """One difference between two keys, as the log tells it."""
 

@@ -118,6 +118,7 @@ class Registry:
             self._bury()
             self._subjects[key] = weakref.ref(watched, died), subject
             self._definition(place, subject).live[key] = subject.counters
+            subject.counters.unseen |= subject.called_before
         subject.jitted = weakref.ref(watched)
 
     def _definition(self, place: tuple[str, str], subject: Subject) -> _Definition:
@@ -182,6 +183,16 @@ class Registry:
         """Count a call that raised while being traced, lowered or compiled."""
         with self.lock:
             subject.counters.errors += 1
+
+    def count_inlined(self, subject: Subject, outer: str, signature: str | None) -> None:
+        """Count a call within the trace of another function; ``signature`` is None where its key was not looked at."""
+        with self.lock:
+            subject.counters.inlined.add(outer, None if signature is None else f"{subject.plan.identity} {signature}")
+
+    def count_unseen(self, subject: Subject) -> None:
+        """Note that a function has a program of which it is not known what it is made of."""
+        with self.lock:
+            subject.counters.unseen = True
 
     def count_violation(self, subject: Subject, action: str) -> None:
         """Count a miss that a guard forbade."""
@@ -265,6 +276,10 @@ def _frozen(name: str, definition: str, counters: Counters, *, in_library: bool)
         dispatch=as_seconds(counters.cell.counts()),
         violations=dict(counters.violations),
         in_library=in_library,
+        inlined=dict(counters.inlined.calls),
+        inlined_read=counters.inlined.read,
+        inlined_keys=len(counters.inlined.keys),
+        touched=None if counters.unseen else counters.touched,
         **counters.of_misses(),
     )
 

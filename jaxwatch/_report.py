@@ -11,10 +11,12 @@ from jaxwatch._divergence import Divergences
 from jaxwatch._eager import EagerCompiles
 from jaxwatch._findings import OTHER, Findings, in_order
 from jaxwatch._processes import Figures, Process, Processes
-from jaxwatch._records import MalformedError, Record
-from jaxwatch._report_data import FunctionRow, Note, Report, merged, merged_notes, merged_rows, summed
+from jaxwatch._records import MalformedError, Record, SeenStats
+from jaxwatch._report_data import Note, Report, merged, merged_notes
+from jaxwatch._rows import FunctionRow, merged_rows, summed
 from jaxwatch._slow import SlowProgram, SlowPrograms
 from jaxwatch._stored import Stored
+from jaxwatch._worth import worth_of
 
 __all__ = ["FunctionRow", "Note", "Report", "ReportBuilder", "merged"]
 
@@ -103,6 +105,7 @@ class ReportBuilder:
             folded=tuple((what, count) for what, count in folded.items() if count),
             faults=self.faults,
             divergences=self.divergences.found(),
+            worth=worth_of(rows, wall_seconds),
             overhead=summed(pair for process in processes for pair in process.overhead.items()),
             folder=folder,
             slow=self.slow.rows(),
@@ -166,14 +169,8 @@ class ReportBuilder:
 
     def _add_stats(self, record: Record) -> None:
         function, definition = _records.text(record, "function"), _records.text(record, "definition")
-        stats = (
-            _records.whole(record, "calls"),
-            _records.whole(record, "misses"),
-            _records.whole(record, "signatures"),
-        )
-        dispatch = _records.dispatch(record)
-        figures = self.processes.figures(self.processes.find(record), function, definition)
-        figures.stats, figures.dispatch = stats, dispatch
+        stats = _records.function_stats(record)
+        self.processes.figures(self.processes.find(record), function, definition).stats = stats
 
     def _all_notes(self) -> Iterator[Note]:
         for (kind, function, place, what), (count, seconds) in self._notes.items():
@@ -193,6 +190,11 @@ class ReportBuilder:
         self._notes[key] = count_so_far + count, so_far + seconds
 
 
+_NO_STATS = SeenStats(
+    calls=0, misses=0, signatures=0, dispatch={}, inlined={}, inlined_read=0, inlined_keys=0, touched=None
+)
+
+
 def _slow(miss: _records.SeenMiss) -> SlowProgram | None:
     if miss.made_of is None:
         return None
@@ -208,17 +210,23 @@ def _slow(miss: _records.SeenMiss) -> SlowProgram | None:
 
 
 def _row(key: tuple[str, str], figures: Figures, process: Process) -> FunctionRow:
-    calls, misses, signatures = figures.stats or (0, 0, 0)
+    told = figures.stats or _NO_STATS
+    calls = max(told.calls, figures.largest_call)
     return FunctionRow(
         function=key[0],
         definition=key[1],
-        calls=max(calls, figures.largest_call),
+        calls=calls,
         calls_exact=figures.stats is not None and process.wall_seconds is not None,
         misses=figures.misses,
-        signatures=max(signatures, figures.distinct),
+        signatures=max(told.signatures, figures.distinct),
         seconds=figures.seconds,
         from_disk=figures.from_disk,
-        dispatch=tuple(sorted(figures.dispatch.items())),
+        dispatch=tuple(sorted(told.dispatch.items())),
         most_misses=figures.misses,
-        unlogged=max(0, misses - figures.events),
+        unlogged=max(0, told.misses - figures.events),
+        most_own_calls=calls - sum(told.inlined.values()),
+        inlined=tuple(sorted(told.inlined.items())),
+        inlined_read=told.inlined_read,
+        inlined_keys=told.inlined_keys,
+        touched=told.touched,
     )

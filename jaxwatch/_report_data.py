@@ -2,53 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from jaxwatch._divergence import Divergence
 from jaxwatch._findings import Cause, Finding, in_order
 from jaxwatch._findings import merged as merged_findings
-from jaxwatch._histogram import quantile
+from jaxwatch._rows import FunctionRow, merged_rows, summed
 from jaxwatch._slow import SlowProgram, slowest
 from jaxwatch._stored import Row
 from jaxwatch._stored import in_order as rows_in_order
-
-T = TypeVar("T")
-Number = TypeVar("Number", int, float)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionRow:
-    """Figures of one watched function, over all processes.
-
-    Attributes:
-        function: Its name.
-        definition: ``file:line``; empty for what was folded into "other".
-        calls: Calls; at least so many where not ``calls_exact``.
-        calls_exact: Whether each process told how often it called the function.
-        misses: Calls that did not run straight from the cache.
-        signatures: Distinct keys in each process, summed.
-        seconds: Tracing, lowering and compiling it.
-        from_disk: Misses that JAX's persistent cache served.
-        dispatch: ``(upper bound in seconds, calls)`` of the calls from the cache.
-        most_misses: The most misses in one process.
-        unlogged: Misses that were counted, and whose events are not in the log.
-    """
-
-    function: str
-    definition: str
-    calls: int
-    calls_exact: bool
-    misses: int
-    signatures: int
-    seconds: float
-    from_disk: int
-    dispatch: tuple[tuple[float, int], ...]
-    most_misses: int
-    unlogged: int
-
-    def dispatch_quantile(self, q: float) -> float | None:
-        """Return the latency in seconds that a share ``q`` of the calls from the cache did not exceed; None of none."""
-        return quantile(dict(self.dispatch), q)
+from jaxwatch._worth import Worth, worth_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +57,7 @@ class Report:
         disk: What JAX's persistent cache did: ``(what, programs, seconds)``, seconds saved where it was read.
         folded: ``(what, how many)`` that were counted as "other" at a bound.
         divergences: Where ranks of one job did not compile the same, first in time first.
+        worth: Whether jits are worth their price, as far as figures tell; what is ``notable`` first.
         overhead: ``(part, seconds)`` that jaxwatch itself took, as far as the processes told it: of ``call``, ``miss``,
             ``export`` and ``scrape``.
         faults: Records whose fields were missing or not of their kind.
@@ -118,6 +82,7 @@ class Report:
     folded: tuple[tuple[str, int], ...]
     faults: int
     divergences: tuple[Divergence, ...] = ()
+    worth: tuple[Worth, ...] = ()
     overhead: tuple[tuple[str, float], ...] = ()
     slow: tuple[SlowProgram, ...] = ()
     folder: str = field(default="", compare=False)
@@ -125,40 +90,13 @@ class Report:
     @property
     def healthy(self) -> bool:
         """Whether there is nothing to improve that was seen."""
-        return not (self.findings or self.notes or self.unlogged or self.divergences)
+        found = self.findings or self.notes or self.unlogged or self.divergences
+        return not (found or any(one.notable for one in self.worth))
 
     @property
     def unlogged(self) -> int:
         """Misses that were counted, and whose events are missing."""
         return sum(row.unlogged for row in self.functions)
-
-
-def merged_rows(rows: Iterable[FunctionRow]) -> tuple[FunctionRow, ...]:
-    """Return one row for each function, dearest first, from rows of different processes."""
-    found: dict[tuple[str, str], FunctionRow] = {}
-    for row in rows:
-        key = row.function, row.definition
-        found[key] = _sum(found[key], row) if key in found else row
-    return tuple(sorted(found.values(), key=lambda row: (-row.seconds, -row.misses, row.function, row.definition)))
-
-
-def _sum(first: FunctionRow, second: FunctionRow) -> FunctionRow:
-    counts = dict(first.dispatch)
-    for bound, count in second.dispatch:
-        counts[bound] = counts.get(bound, 0) + count
-    return FunctionRow(
-        function=first.function,
-        definition=first.definition,
-        calls=first.calls + second.calls,
-        calls_exact=first.calls_exact and second.calls_exact,
-        misses=first.misses + second.misses,
-        signatures=first.signatures + second.signatures,
-        seconds=first.seconds + second.seconds,
-        from_disk=first.from_disk + second.from_disk,
-        dispatch=tuple(sorted(counts.items())),
-        most_misses=max(first.most_misses, second.most_misses),
-        unlogged=first.unlogged + second.unlogged,
-    )
 
 
 def merged_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
@@ -173,20 +111,14 @@ def merged_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(sorted(found.values(), key=lambda note: (-note.seconds, -note.count, note.kind, note.function)))
 
 
-def summed(pairs: Iterable[tuple[T, Number]]) -> tuple[tuple[T, Number], ...]:
-    """Return each key with the sum of its numbers, in the order of the keys' first appearance."""
-    found: dict[T, Number] = {}
-    for key, count in pairs:
-        found[key] = found[key] + count if key in found else count
-    return tuple(found.items())
-
-
 def merged(reports: Iterable[Report]) -> Report:
     """Return the sum of reports of different processes; of none, an empty one. The first folder counts.
 
     As one report on all of them; only that eager compiles which are no finding in one report are none in the sum.
     """
     every = list(reports)
+    rows = merged_rows(row for report in every for row in report.functions)
+    wall_seconds = sum(report.wall_seconds for report in every)
     findings: dict[Cause, Finding] = {}
     for finding in (finding for report in every for finding in report.findings):
         earlier = findings.get(finding.cause)
@@ -195,11 +127,11 @@ def merged(reports: Iterable[Report]) -> Report:
         programs=tuple(dict.fromkeys(program for report in every for program in report.programs)),
         processes=sum(report.processes for report in every),
         unfinished=sum(report.unfinished for report in every),
-        wall_seconds=sum(report.wall_seconds for report in every),
+        wall_seconds=wall_seconds,
         exit_codes=tuple(sorted(summed(pair for report in every for pair in report.exit_codes))),
         compile_seconds=sum(report.compile_seconds for report in every),
         again_seconds=sum(report.again_seconds for report in every),
-        functions=merged_rows(row for report in every for row in report.functions),
+        functions=rows,
         eager_count=sum(report.eager_count for report in every),
         eager_seconds=sum(report.eager_seconds for report in every),
         findings=in_order(findings.values()),
@@ -208,6 +140,7 @@ def merged(reports: Iterable[Report]) -> Report:
         folded=summed(pair for report in every for pair in report.folded),
         faults=sum(report.faults for report in every),
         divergences=tuple(found for report in every for found in report.divergences),
+        worth=worth_of(rows, wall_seconds),
         overhead=summed(pair for report in every for pair in report.overhead),
         slow=slowest(program for report in every for program in report.slow),
         folder=next((report.folder for report in every if report.folder), ""),

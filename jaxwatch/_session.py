@@ -155,6 +155,10 @@ def stats_events() -> Iterator[FunctionStatsEvent | ProcessStatsEvent]:
             misses=stats.misses,
             signatures=stats.signatures,
             dispatch={f"{bound:.6g}": count for bound, count in stats.dispatch.items()},
+            inlined=dict(stats.inlined),
+            inlined_read=stats.inlined_read,
+            inlined_keys=stats.inlined_keys,
+            touched=stats.touched,
         )
 
 

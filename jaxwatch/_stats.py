@@ -33,6 +33,11 @@ class FunctionStats:
             program where it was compiled again there; equal ones once.
         last_miss_id: ``id`` of the last miss; 0 before any.
         last_miss_seconds: What the last miss took, in all phases.
+        inlined: Outer function → calls that were made while that one was traced, so that nothing was compiled for them.
+        inlined_read: Of these calls, those whose key was looked at.
+        inlined_keys: Different keys among those: calls with the key of an earlier one shared its trace.
+        touched: Numbers that one run of its largest program reads and writes at most; None where it has none, or one of
+            them is large or not known.
         in_library: Whether the function's file belongs to an installed package and not to the user's program.
     """
 
@@ -57,6 +62,10 @@ class FunctionStats:
     fingerprints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     last_miss_id: int = 0
     last_miss_seconds: float = 0.0
+    inlined: Mapping[str, int] = field(default_factory=dict)
+    inlined_read: int = 0
+    inlined_keys: int = 0
+    touched: int | None = None
 
     def dispatch_quantile(self, q: float) -> float | None:
         """Return the latency in seconds below which a share ``q`` of the calls from the cache stayed; None of none."""

@@ -165,6 +165,7 @@ class Program:
     primitives: tuple[Part, ...] = ()  # most equations first, then "other"
     lines: tuple[Part, ...] = ()  # of the user's source, as above
     loops: tuple[Loop, ...] = ()  # unrolled; those with the largest share first
+    touched: int | None = None  # numbers that one run reads and writes at most; None: many, or not known
     advice: tuple[str, ...] = ()  # the texts among the miss's advice that are on this and not on its changes
 
 
@@ -300,6 +301,10 @@ class FunctionStatsEvent(Event):
     misses: int
     signatures: int
     dispatch: dict[str, int] = field(default_factory=dict)  # upper bound in seconds → calls that hit the cache
+    inlined: dict[str, int] = field(default_factory=dict)  # outer function → calls while that one was traced
+    inlined_read: int = 0  # of these calls, those whose key was looked at
+    inlined_keys: int = 0  # different keys among those
+    touched: int | None = None  # the most of its programs' ``touched``; None where one of them is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

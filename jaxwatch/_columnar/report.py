@@ -13,7 +13,7 @@ from jaxwatch._columnar.findings import add_findings
 from jaxwatch._columnar.ranks import add_divergences, give_ranks
 from jaxwatch._eager import Compiles
 from jaxwatch._processes import SIGNATURES_KEPT, SIGNATURES_KEPT_IN_ALL, Process, Processes
-from jaxwatch._records import Record, dispatch
+from jaxwatch._records import Record, function_stats
 from jaxwatch._report import Report, ReportBuilder
 from jaxwatch._slow import SlowProgram
 from jaxwatch._stored import ENTRIES
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _FUNCTION = "process, function, definition"
+_STATS = ("calls", "misses", "signatures", "dispatch", "inlined", "inlined_read", "inlined_keys", "touched")
 
 
 class FolderReport(NamedTuple):
@@ -119,13 +120,11 @@ def _add_functions(found: "DuckDBPyConnection", builder: ReportBuilder) -> None:
         kept = min(signatures, room, SIGNATURES_KEPT - one.distinct)
         one.distinct, room = one.distinct + kept, room - kept
     last = f"SELECT max(position) FROM function_stats_ GROUP BY {_FUNCTION}"
-    told = (
-        f"SELECT {_FUNCTION}, calls, misses, signatures, dispatch FROM function_stats_ WHERE position IN ({last}) "
-        "ORDER BY position"
-    )
-    for number, function, definition, calls, misses, signatures, counts in rows(found, told):
+    told = f"SELECT {_FUNCTION}, {', '.join(_STATS)} FROM function_stats_ WHERE position IN ({last}) ORDER BY position"
+    for number, function, definition, *values in rows(found, told):
         one = builder.processes.figures(builder.processes.all[number], function, definition, 0)
-        one.stats, one.dispatch = (calls, misses, signatures), dispatch({"dispatch": counts or {}})
+        stats = {name: value for name, value in zip(_STATS, values, strict=True) if value is not None}
+        one.stats = function_stats(stats)
 
 
 def _add_eager(found: "DuckDBPyConnection", builder: ReportBuilder) -> None:

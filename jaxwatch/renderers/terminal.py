@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from jaxwatch._findings import Finding
-from jaxwatch._report_data import FunctionRow, Note, Report
-from jaxwatch.renderers import divergence, phrases, slow
+from jaxwatch._report_data import Note, Report
+from jaxwatch._rows import FunctionRow
+from jaxwatch.renderers import divergence, phrases, slow, worth
 from jaxwatch.renderers.cells import ascii_only, clean, cut, left, right, width, wrapped
 from jaxwatch.renderers.headline import folder_of, parts
+from jaxwatch.renderers.page import Line, Page, Span
 
 COLUMNS = 80
 WIDEST = 120
@@ -18,24 +20,6 @@ _ROWS = 12
 _NOTES = 5
 _DIVERGENCES = 3
 _MINOR_SHARE = 0.01
-
-
-class Span(NamedTuple):
-    """A piece of a line, and rich's name of how it looks."""
-
-    text: str
-    style: str = ""
-
-
-Line = Sequence[Span]
-
-
-class _Page(NamedTuple):
-    """What all parts of a report are laid out by."""
-
-    columns: int
-    everything: bool
-    folder: str
 
 
 def write(report: Report, stream: TextIO, *, everything: bool = False, more: str | None = None) -> None:
@@ -97,12 +81,14 @@ def _write_in_colour(found: Sequence[Line], stream: TextIO) -> bool:
 
 def lines(report: Report, *, columns: int, everything: bool = False, more: str | None = None) -> Iterator[Line]:
     """Yield the lines of ``report``, without line ends."""
-    page = _Page(columns, everything, folder_of(report))
+    page = Page(columns, everything, folder_of(report))
     yield from _head(report, columns)
     if not report.healthy:
         yield from _table(report, page)
         yield from _divergences(report, page)
         yield from _findings(report, page, more)
+    yield from worth.lines(report.worth, page)
+    if not report.healthy:
         yield from _notes(report, page)
     if everything or not report.healthy:
         yield from ([Span(text, style)] for text, style in slow.lines(report, columns, everything=everything))
@@ -132,7 +118,7 @@ def _head(report: Report, columns: int) -> Iterator[Line]:
             yield [Span(("  " if further else indent) + part, "bold")]
 
 
-def _table(report: Report, page: _Page) -> Iterator[Line]:
+def _table(report: Report, page: Page) -> Iterator[Line]:
     rows = [row for row in report.functions if row.misses or row.seconds or row.dispatch]  # else only ever inlined
     shown = rows if page.everything else rows[:_ROWS]
     cells = [_cells(row, rows, page.folder) for row in shown]
@@ -170,7 +156,7 @@ def _cells(row: FunctionRow, rows: Sequence[FunctionRow], folder: str) -> tuple[
     )
 
 
-def _divergences(report: Report, page: _Page) -> Iterator[Line]:
+def _divergences(report: Report, page: Page) -> Iterator[Line]:
     shown = report.divergences if page.everything else report.divergences[:_DIVERGENCES]
     for found in shown:
         yield []
@@ -186,7 +172,7 @@ def _divergences(report: Report, page: _Page) -> Iterator[Line]:
         yield [Span(f"and {phrases.counted(hidden, 'more function')} that ranks did not compile alike", "dim")]
 
 
-def _findings(report: Report, page: _Page, more: str | None) -> Iterator[Line]:
+def _findings(report: Report, page: Page, more: str | None) -> Iterator[Line]:
     lost = sum(finding.seconds for finding in report.findings)
     large = [
         finding
@@ -205,7 +191,7 @@ def _findings(report: Report, page: _Page, more: str | None) -> Iterator[Line]:
         yield [Span(f"{hidden:,} more{under}{how}", "dim")]
 
 
-def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: _Page) -> Iterator[Line]:
+def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: Page) -> Iterator[Line]:
     """Yield the lines of one finding: what and its price; the evidence; what to do."""
     room = page.columns - len(label) - sum(sizes) - 5
     wordings = phrases.titles(finding, page.folder)
@@ -238,7 +224,7 @@ def _price(finding: Finding) -> str:
     return "" if finding.cause.kind == "dispatch" and not finding.seconds else phrases.duration(finding.seconds)
 
 
-def _notes(report: Report, page: _Page) -> Iterator[Line]:
+def _notes(report: Report, page: Page) -> Iterator[Line]:
     shown = report.notes if page.everything else report.notes[:_NOTES]
     if shown:
         yield []

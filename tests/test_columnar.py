@@ -90,6 +90,8 @@ def everything() -> list[Rec]:
         record("violation", pid=2, function="f", action="warn", limit=3, miss=None),
         process_stats(pid=2),
         process_stats(pid=2, overhead_seconds={"miss": 0.75, "call": 0.25}),
+        stats("gelu", 3, 0, inlined={"step": 2, "ü": 1}, inlined_read=3, inlined_keys=3, pid=2),
+        stats("block", 300_000, dispatch={"6e-05": 299_999}, touched=9, inlined={}, pid=2),
         miss(3, "fast_path", pid=2, at=104.0, layer="dispatch", seconds=0.0, changes=[change("fast_path")]),
         run_end(pid=2, at=140.0),
     ]
@@ -101,6 +103,8 @@ def test_the_report_of_a_folder_is_that_of_its_log(tmp_path: Path) -> None:
     assert found.findings
     assert found.notes
     assert found.disk
+    assert {one.kind for one in found.worth} == {"inner_alone"}
+    assert [row.touched for row in found.functions if row.function == "block"] == [9]
     assert dict(found.overhead) == {"miss": 0.75, "call": 0.25}
 
 
@@ -170,7 +174,16 @@ kinds_of_records = st.one_of(
         persistent_cache=st.sampled_from([None, "hit", "miss"]),
     ),
     st.builds(eager, st.sampled_from(["add", "mul"]), seconds=st.floats(0, 10), pid=st.integers(1, 3)),
-    st.builds(stats, st.sampled_from(["step", "eval"]), calls=st.integers(0, 100), pid=st.integers(1, 3)),
+    st.builds(
+        stats,
+        st.sampled_from(["step", "eval"]),
+        calls=st.integers(0, 100),
+        pid=st.integers(1, 3),
+        inlined=st.none() | st.dictionaries(st.text(max_size=3), st.integers(0, 9), max_size=3),
+        inlined_read=st.integers(0, 9),
+        inlined_keys=st.integers(0, 9),
+        touched=st.none() | st.integers(0, 9),
+    ),
     st.builds(run_start, pid=st.integers(1, 3)),
     st.builds(run_end, st.floats(0, 100), st.sampled_from([0, 1, None]), pid=st.integers(1, 3)),
     st.builds(process_stats, pid=st.integers(1, 3)),

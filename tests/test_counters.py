@@ -60,7 +60,9 @@ def test_calls_within_traces_are_bounded_and_what_is_beyond_counts_as_not_looked
 def test_one_program_that_is_not_known_makes_all_unknown() -> None:
     counters, other = Counters(), Counters()
     for numbers in (7, 40, 3):
-        counters.add_miss(dataclasses.replace(MISS, program=Program(equations=1, constant_bytes=0, touched=numbers)), 0.0)
+        counters.add_miss(
+            dataclasses.replace(MISS, program=Program(equations=1, constant_bytes=0, touched=numbers)), 0.0
+        )
     assert (counters.touched, counters.unseen) == (40, False)
 
     other.add_miss(dataclasses.replace(MISS, program=None), 0.0)

@@ -17,6 +17,7 @@ ranks = st.lists(
             miss(2, "shape", seconds=0.5),
             miss(3, "dtype", call=9),
             stats(calls=5, misses=2, dispatch={"0.001": 3}),
+            stats(calls=9_000, dispatch={"0.001": 8_999}, touched=7, inlined={"f": 3}, inlined_read=3, inlined_keys=2),
             run_end(8.0, exit_code=1),
         ]
     ),

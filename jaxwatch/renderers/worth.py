@@ -63,8 +63,8 @@ def _each(rows: Sequence[FunctionRow], told: Callable[[FunctionRow], str]) -> st
 def _few_title(found: Worth) -> str:
     most = max(row.most_own_calls for row in found.rows)
     times = {1: "once", 2: "at most twice"}.get(most, f"at most {most} times")
-    share = f", {100 * found.share:.0f} % of the run" if found.share else ""
-    return f"{len(found.rows):,} functions, each called {times}{share}: compiling them"
+    share = f"{100 * found.share:.0f} % of the run" if found.share else "time"
+    return f"{len(found.rows):,} functions, each called {times}, took {share} to compile"
 
 
 def _few_evidence(found: Worth, _folder: str) -> str:

@@ -38,8 +38,9 @@ def _entry(found: Worth, page: Page) -> Iterator[Line]:
     first, *further = wrapped(title(found), room - width(cost), None if page.everything else 2)
     yield [Span("·  ", "dim"), Span(left(first, room - width(cost)) if cost else first, "bold"), Span(cost, "yellow")]
     yield from ([Span(f"   {text}", "bold")] for text in further)
-    advice = wrapped(f"→ {words.advice(found)}", room - 2)
-    most = None if page.everything else max(_LINES - 1 - len(further) - len(advice), 1)
+    left_over = None if page.everything else _LINES - 1 - len(further)
+    advice = wrapped(f"→ {words.advice(found)}", room - 2, left_over and left_over - 1)
+    most = left_over and left_over - len(advice)
     yield from ([Span(f"   {text}")] for text in wrapped(words.evidence(found, page.folder), room, most))
     for number, text in enumerate(advice):
         yield [Span(f"   {'  ' if number else ''}{text}", "cyan")]
@@ -63,8 +64,8 @@ def _each(rows: Sequence[FunctionRow], told: Callable[[FunctionRow], str]) -> st
 def _few_title(found: Worth) -> str:
     most = max(row.most_own_calls for row in found.rows)
     times = {1: "once", 2: "at most twice"}.get(most, f"at most {most} times")
-    share = f"{100 * found.share:.0f} % of the run" if found.share else "time"
-    return f"{len(found.rows):,} functions, each called {times}, took {share} to compile"
+    share = f" is {100 * found.share:.0f} % of the run" if found.share else ""
+    return f"{len(found.rows):,} functions called {times} each: compiling{share}"
 
 
 def _few_evidence(found: Worth, _folder: str) -> str:
@@ -130,8 +131,8 @@ def _alone_evidence(found: Worth, folder: str) -> str:
 
 
 def _alone_advice(found: Worth) -> str:
-    about = f"some {phrases.duration(found.seconds)} of tracing and lowering in all, by other programs' measure"
-    return f"Its jit may go, if it is never called alone: it makes no call faster, and costs {about}."
+    about = f"about {phrases.duration(found.seconds)} of tracing and lowering (estimated)"
+    return f"Its jit may go: no call is faster for it, and it costs {about}."
 
 
 def _shared_title(found: Worth) -> str:

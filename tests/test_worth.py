@@ -13,6 +13,7 @@ from jaxwatch import _worth
 from jaxwatch._report_data import Report, merged
 from jaxwatch._rows import FunctionRow
 from jaxwatch._worth import Worth, worth_of
+from jaxwatch.renderers import headline
 from jaxwatch.renderers import worth as words
 from jaxwatch.renderers.page import Page
 from jaxwatch.renderers.terminal import render
@@ -69,10 +70,10 @@ def test_many_functions_that_are_seldom_called_and_took_much_of_the_run_are_told
     assert (found.kind, found.seconds, found.share, found.code) == ("few_calls", 5.0, 0.5, None)
     assert text(*SELDOM).splitlines() == [
         "·  3 functions called at most twice each: compiling is 50 % of the run     5.0 s",
-        "   init 1 call 2.1 s, make_data 2 calls 1.9 s, evaluate 1 call 1.0 s; 1.3 s of",
+        "   init 1 call 2.1 s, make_data 2 calls 1.9 s, evaluate 1 call 1.0 s; 1.2 s of",
         "   compiling for each call",
-        "   → What a call takes without jit was not measured: `jaxwatch advise` does, and",
-        "     says which jits pay.",
+        "   → What a call takes without jit is not known from a run: `jaxwatch advise`",
+        "     measures it.",
     ]
 
 
@@ -125,10 +126,9 @@ def test_dispatch_of_tiny_programs_is_told_with_its_share_and_what_a_run_touches
     assert found.seconds == pytest.approx(6.0)
     assert text(calls).splitlines() == [
         "·  step: dispatch of 1,000,000 calls of 6 µs each, 60 % of the run         6.0 s",
-        "   train.py:7; 64 numbers at most read and written by a run of its program;",
-        "   median time until a call returned",
-        "   → Do more in one call: run many steps by jax.lax.scan, or jit what calls",
-        "     it.",
+        "   train.py:7; median latency; a run touches at most 64 numbers",
+        "   → Do more in one call, and measure: many steps by jax.lax.scan, or jit what",
+        "     calls it.",
     ]
 
 
@@ -139,7 +139,7 @@ def test_functions_that_are_called_by_turns_are_told_together_and_those_that_tak
     assert [one.function for one in found.rows] == ["a", "b"]
     assert found.code == "jit_the_block"
     assert text(*rows).startswith("·  a, b: dispatch of 599,998 calls, 36 % of the run")
-    assert "a 299,999 × 6 µs, b 299,999 × 6 µs; 64 numbers at most" in text(*rows)  # noqa: RUF001 -- as it is told
+    assert "a 299,999 × 6 µs, b 299,999 × 6 µs; a run touches at most 64 numbers" in text(*rows)  # noqa: RUF001 -- as it is told
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,7 @@ def test_a_jit_that_is_only_called_within_traces_is_told_with_the_outer_function
     assert (found.kind, found.code, found.notable) == ("inner_alone", "drop_inner_jit", False)
     assert text(gelu).splitlines() == [
         "·  gelu: 3 calls, only within traces of step and evaluate",
-        "   train.py:7; never called alone, each time with other arguments: no trace was",
-        "   shared",
+        "   train.py:7; never called alone, nor twice with one key",
         "   → Its jit may go: no call is faster for it, and it costs about 2 ms of",
         "     tracing and lowering (estimated).",
     ]
@@ -233,9 +232,9 @@ def test_a_jit_whose_calls_share_a_trace_is_to_be_kept() -> None:
     assert (found.kind, found.code, found.notable) == ("inner_shared", None, False)
     assert text(block).splitlines() == [
         "·  block: 48 calls within traces of step",
-        "   train.py:7; 46 of them with the arguments of an earlier one",
-        "   → Keep its jit: calls with equal arguments share one trace, and one",
-        "     lowering in a program.",
+        "   train.py:7; 46 of them with the key of an earlier one",
+        "   → Keep its jit: calls with one key share a trace, and within a program a",
+        "     lowering.",
     ]
 
 
@@ -293,6 +292,7 @@ def test_a_run_that_is_dispatch_alone_is_not_healthy() -> None:
 
     assert not report.healthy
     assert "step: dispatch of 4,999,999 calls of 6 µs each, 73 % of the run" in render(report)
+    assert headline.one_line(report).endswith(". step: dispatch of 4,999,999 calls of 6 µs each, 73 % of the run")
 
 
 def worth(report: Report) -> tuple[Worth, ...]:

@@ -3,7 +3,7 @@
 import os
 
 from jaxwatch._report_data import Report
-from jaxwatch.renderers import phrases
+from jaxwatch.renderers import phrases, worth
 from jaxwatch.renderers.cells import clean
 
 _PROGRAMS_NAMED = 2
@@ -40,10 +40,11 @@ def parts(report: Report) -> list[str]:
 
 
 def one_line(report: Report) -> str:
-    """Return the whole report in one line: the headline, and the dearest finding."""
+    """Return the whole report in one line: the headline, and the dearest finding, or what a jit is worth."""
     line = ", ".join(parts(report))
     if not report.findings:
-        return line
+        notable = next((one for one in report.worth if one.notable), None)
+        return line if notable is None else f"{line}. {worth.title(notable)}"
     folder = folder_of(report)
     first = report.findings[0]
     title = phrases.titles(first, folder)[-1]

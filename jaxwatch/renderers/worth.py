@@ -77,7 +77,7 @@ def _few_evidence(found: Worth, _folder: str) -> str:
 
 
 def _few_advice(_found: Worth) -> str:
-    return "What a call takes without jit was not measured: `jaxwatch advise` does, and says which jits pay."
+    return "What a call takes without jit is not known from a run: `jaxwatch advise` measures it."
 
 
 # ------------------------------------------------------------------ nothing but dispatch
@@ -91,23 +91,18 @@ def _dispatch_title(found: Worth) -> str:
 
 
 def _dispatch_evidence(found: Worth, folder: str) -> str:
-    touched = max(row.touched or 0 for row in found.rows)
-    own = (
-        f"{touched:,} numbers at most read and written by a run of {'its program' if len(found.rows) == 1 else 'each'}"
-    )
+    touched = f"a run touches at most {max(row.touched or 0 for row in found.rows):,} numbers"
     if len(found.rows) == 1:
-        return f"{phrases.place(found.rows[0].definition, folder)}; {own}; median time until a call returned"
+        return f"{phrases.place(found.rows[0].definition, folder)}; median latency; {touched}"
 
     def told(row: FunctionRow) -> str:
         return f"{hits(row):,} × {phrases.duration(row.dispatch_quantile(0.5) or 0.0)}"  # noqa: RUF001
 
-    return f"{_each(found.rows, told)}; {own}"
+    return f"{_each(found.rows, told)}; {touched}"
 
 
-def _dispatch_advice(found: Worth) -> str:
-    if len(found.rows) == 1:
-        return "Do more in one call: run many steps by jax.lax.scan, or jit what calls it."
-    return "Do more in one call: jit the block that calls them, or run many steps by jax.lax.scan."
+def _dispatch_advice(_found: Worth) -> str:
+    return "Do more in one call, and measure: many steps by jax.lax.scan, or jit what calls it."
 
 
 # ------------------------------------------------------------------ jits within jits
@@ -126,7 +121,7 @@ def _alone_title(found: Worth) -> str:
 
 def _alone_evidence(found: Worth, folder: str) -> str:
     (row,) = found.rows
-    each = ", each time with other arguments: no trace was shared" if row.calls > 1 else ""
+    each = ", nor twice with one key" if row.calls > 1 else ""
     return f"{phrases.place(row.definition, folder)}; never called alone{each}"
 
 
@@ -144,11 +139,11 @@ def _shared_title(found: Worth) -> str:
 def _shared_evidence(found: Worth, folder: str) -> str:
     (row,) = found.rows
     shared = row.inlined_read - row.inlined_keys
-    return f"{phrases.place(row.definition, folder)}; {shared:,} of them with the arguments of an earlier one"
+    return f"{phrases.place(row.definition, folder)}; {shared:,} of them with the key of an earlier one"
 
 
 def _shared_advice(_found: Worth) -> str:
-    return "Keep its jit: calls with equal arguments share one trace, and one lowering in a program."
+    return "Keep its jit: calls with one key share a trace, and within a program a lowering."
 
 
 class _Words(NamedTuple):

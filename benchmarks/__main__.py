@@ -15,6 +15,7 @@ from benchmarks import (
     fleet,
     hot_path,
     imports,
+    inner_jit,
     memory,
     miss_path,
     scrape,
@@ -27,6 +28,7 @@ from benchmarks import (
 SECTIONS: Mapping[str, Callable[..., Any]] = {
     "hot path": hot_path.measure,
     "misses": miss_path.measure,
+    "inner jit": inner_jit.measure,
     "import": imports.measure,
     "memory": memory.sizes,
     "memory, flat": memory.flat,
@@ -47,7 +49,7 @@ def main(arguments: list[str]) -> int:
     wanted = options.section or (
         []
         if options.breakdown
-        else [name for name in SECTIONS if name not in ("breakdown", "fleet", "columns", "growth")]
+        else [name for name in SECTIONS if name not in ("breakdown", "fleet", "columns", "growth", "inner jit")]
     )
     if options.breakdown and "breakdown" not in wanted:
         wanted = [*wanted, "breakdown"]

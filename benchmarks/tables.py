@@ -189,7 +189,25 @@ def checked(kept: Iterable[Bound]) -> str:
     return table(["bound", "measured", "at most", "noise", "kept"], rows)
 
 
+def _inner_jit(programs: Mapping[str, Any]) -> str:
+    """Return the table of an inner jit against none: seconds without, ratio with, and what one call of it adds."""
+    phases = list(next(iter(programs.values())).ratios)
+    rows = (
+        [
+            name,
+            *(
+                f"{1e3 * saved.plain_seconds[phase]:,.1f} ms, {saved.ratios[phase]:.2f}, "
+                f"{saved.added_microseconds[phase]:+,.0f} µs"
+                for phase in phases
+            ),
+        ]
+        for name, saved in programs.items()
+    )
+    return table(["inner jit, without → with, by call of it", *phases], rows)
+
+
 _SECTIONS = {
+    "inner jit": _inner_jit,
     "hot path": lambda rows: ratios("call", rows, "jax.jit"),
     "threads": lambda rows: ratios("threads", rows, "jax.jit"),
     "threads, exact": _exact,

@@ -7,16 +7,16 @@ The way of a call through the files::
     _listeners.py   jax.monitoring → the active call of the thread (_frames.py), or work ahead of time (_ahead.py)
     _misses.py      the slow path on one page: key → explanation → event → hub
     _departures.py  calls that leave JAX's fast path without a trace; _inner.py calls inlined in another one's trace
-    _content.py     what a program is made of, read while it is lowered; _disk.py what the persistent cache did
+    _content.py     what a program is made of (_touched.py), read while it is lowered; _disk.py the persistent cache
     _makeup.py      its equations by line, its unrolled loops (_sources.py, _blocks.py); _program_advice.py what to do
     _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
     _wrappers.py    where a library stands between: which of the user's arguments a path is
-    _history.py     earlier keys; _explain.py what differs; _advisor.py what to do: plain data in, plain data out
+    _history.py     earlier keys; _explain.py what differs; _advisor.py (_buckets.py) what to do: plain data, in and out
     _guards.py      no_retraces, limits, and the error that says why
     _hub.py         events → exporters/ (log, structlog; sinks); _subscribe.py callbacks of the user's
     _registry.py    counters (_counters.py) → stats, metrics.py (_samples.py, _labels.py) → _serve.py, _push.py
     _session.py     the log and console of this process; configure
-    _report.py      events → report → renderers/ (_findings.py, _stored.py, _divergence.py); _unknown.py a bug report
+    _report.py      events → report → renderers/ (_findings.py, _worth.py, _stored.py, _divergence.py); _unknown.py
     _live.py        events → frames of the page (_site.py, _server.py) and of top (_top.py)
     _follow.py      logs as they grow → _exporter.py (_log_figures.py): metrics of all processes; _columnar/ Parquet
     _bundle.py      dashboards, rules and alerts

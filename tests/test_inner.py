@@ -51,6 +51,82 @@ def told_of(events: Events) -> list[tuple[str, str | None, str | None, str | Non
     return [(each.reason, each.path, each.before, each.after, each.note) for each in inner.changes]
 
 
+# ------------------------------------------------------------------ calls within traces
+
+
+def inlined(function: Any) -> tuple[dict[str, int], int, int]:
+    """Return what is counted of the calls of a function within traces: by outer function, looked at, different keys."""
+    stats = jaxwatch.stats(function)
+    return dict(stats.inlined), stats.inlined_read, stats.inlined_keys
+
+
+def named(name: str, body: Any, **options: Any) -> Any:
+    return jaxwatch.jit(body, watch=Watch(name=name), **options)
+
+
+def test_calls_within_traces_are_counted_by_the_outer_function_and_no_hit_is() -> None:
+    inner = jaxwatch.jit(layer)
+    step = named("step", lambda x: inner(inner(x)) + inner(x[:2]).sum())
+    evaluate = named("evaluate", lambda x: inner(x).sum())
+    for _ in range(3):
+        step(X)
+        evaluate(X)
+
+    assert inlined(inner) == ({"step": 3, "evaluate": 1}, 4, 2)
+    assert jaxwatch.stats(inner).calls == 4
+    assert inlined(step) == ({}, 0, 0)
+
+
+def test_a_call_alone_is_no_call_within_a_trace() -> None:
+    inner = jaxwatch.jit(layer)
+    inner(X)
+    named("step", lambda x: inner(x))(X)  # noqa: PLW0108 -- a function of its own
+    inner(X)
+
+    assert inlined(inner) == ({"step": 1}, 1, 1)
+    assert jaxwatch.stats(inner).calls == 3
+
+
+def test_calls_under_a_transform_or_in_a_trace_that_is_not_watched_are_not_counted_as_within_one() -> None:
+    inner = jaxwatch.jit(layer)
+    jax.grad(lambda x: inner(x).sum())(X)
+    jax.make_jaxpr(inner)(X)
+    jax.jit(lambda x: inner(x))(X)  # noqa: PLW0108 -- as above
+
+    assert inlined(inner) == ({}, 0, 0)
+    assert jaxwatch.stats(inner).calls == 3
+
+
+def test_within_the_outer_functions_own_grad_or_scan_they_are() -> None:
+    inner = jaxwatch.jit(layer)
+    named("step", jax.grad(lambda x: inner(x).sum()))(X)
+    named("loop", lambda x: jax.lax.scan(lambda c, _: (inner(c), None), x, None, length=3)[0])(X)
+
+    assert set(inlined(inner)[0]) == {"step", "loop"}
+
+
+def test_calls_of_a_function_with_options_are_counted_and_not_looked_at() -> None:
+    inner = jaxwatch.jit(layer, donate_argnums=0)
+    static = jaxwatch.jit(layer, static_argnames="index")
+    named("step", lambda x: inner(inner(x)) + static(x, index=3))(X)
+
+    assert inlined(inner) == ({"step": 2}, 0, 0)
+    if _compat.HAS_JIT_INFO:
+        assert inlined(static) == ({"step": 1}, 1, 1)
+
+
+def test_calls_beyond_the_bound_are_counted_and_not_looked_at() -> None:
+    inner, calls = jaxwatch.jit(layer), _limits.INNER_CALLS + 6
+
+    def step(x: Any) -> Any:
+        for _ in range(calls):
+            x = inner(x)
+        return x
+
+    named("step", step)(X)
+    assert inlined(inner) == ({"step": calls}, _limits.INNER_CALLS, 1)
+
+
 # ------------------------------------------------------------------ what moved
 
 

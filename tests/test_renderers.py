@@ -236,6 +236,16 @@ def test_the_calls_in_words(calls: list[int], told: str) -> None:
     assert phrases.evidence(finding, "", "/home/u/proj") == f"train.py:71, {told}"
 
 
+def test_where_not_all_calls_are_named_it_is_told_of_how_many_they_are() -> None:
+    lengths = [other_length(i + 2, 5 * i + 2, i + 3) for i in range(9)]
+    counts = [stats(calls=400, misses=10, dispatch={"6e-05": 390}), run_end()]
+
+    assert "calls 2, 7, 12, 17, 22, 27 and 3 more of 400; each" in " ".join(
+        rendered([run_start(), miss(1), *lengths, *counts]).split()
+    )
+    assert "and 3 more; each" in " ".join(rendered([run_start(), miss(1), *lengths, *counts[:1]]).split())
+
+
 def test_several_places_are_told_with_how_often_most_first() -> None:
     sites = ["a.py:1"] * 2 + ["b.py:2"] * 3 + ["c.py:3", "d.py:4", "e.py:5"]
     (finding,) = report_of([miss(i + 2, "unknown", site=site) for i, site in enumerate(sites)]).findings

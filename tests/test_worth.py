@@ -54,7 +54,7 @@ def told(*rows: FunctionRow, wall: float = 10.0) -> list[str]:
 
 
 def text(*rows: FunctionRow, wall: float = 10.0) -> str:
-    lines = words.lines(worth_of(rows, wall), Page(80, everything=True, folder=""))
+    lines = words.lines(worth_of(rows, wall), Page(80, everything=True, folder="", calls={}))
     return "\n".join("".join(span.text for span in line) for line in lines).strip()
 
 
@@ -264,7 +264,9 @@ def test_what_is_told_was_seen_what_is_notable_comes_first_and_all_is_at_most_fo
         assert set(one.rows) <= set(every)
         assert 0 <= one.share <= 1 or one.kind == "few_calls"
         block = list(
-            words.lines([dataclasses.replace(one, rows=rows, notable=True)], Page(80, everything=False, folder=""))
+            words.lines(
+                [dataclasses.replace(one, rows=rows, notable=True)], Page(80, everything=False, folder="", calls={})
+            )
         )
         assert len(block) <= 1 + 4  # a blank one before
         assert max(sum(len(span.text) for span in line) for line in block) <= 80

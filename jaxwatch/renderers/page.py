@@ -1,6 +1,6 @@
 """What all parts of a report on a terminal are laid out by."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -20,3 +20,4 @@ class Page(NamedTuple):
     columns: int
     everything: bool  # nothing is cut short
     folder: str  # paths are told relative to it
+    calls: Mapping[tuple[str, str], int]  # function and definition → calls in all, where they are known

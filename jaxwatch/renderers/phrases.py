@@ -109,15 +109,22 @@ def titles(finding: Finding, folder: str) -> list[str]:
     return [f"{wordings[0]}, {_with(others)}", *wordings] if others else wordings
 
 
-def evidence(finding: Finding, title: str, folder: str) -> str:
-    """Return what shows that ``title`` is so: the places, the calls, and what they were compared with."""
+def evidence(finding: Finding, title: str, folder: str, of_calls: int | None = None) -> str:
+    """Return what shows that ``title`` is so: the places, the calls, and what they were compared with.
+
+    Args:
+        finding: What was found.
+        title: How it is told.
+        folder: Paths are told relative to it.
+        of_calls: How often the function was called in all; None where it is not known.
+    """
     kind, parts = finding.cause.kind, []
     if kind == "eager_rest":
         parts = [f"most at {places(finding.sites, finding.sites_left_out, folder)}"]
     elif kind not in {"eager", "eager_own"}:
         together = _with(finding.values[1:])
         parts = [together] if together and together not in title else []
-        parts.append(f"{places(finding.sites, finding.sites_left_out, folder)}, {_calls(finding)}")
+        parts.append(f"{places(finding.sites, finding.sites_left_out, folder)}, {_calls(finding, of_calls)}")
         parts.append("nothing was compiled" if kind == "dispatch" else _compared(finding))
     if finding.processes > 1:
         parts.append(f"in {finding.processes:,} processes")
@@ -209,13 +216,14 @@ def _listed(texts: Iterable[str], most: int) -> str:
     return ", ".join(every[:most]) + (", …" if len(every) > most else "")
 
 
-def _calls(finding: Finding) -> str:
+def _calls(finding: Finding, of_calls: int | None) -> str:
     numbers, left_out = finding.calls, finding.calls_left_out
     if len(numbers) == 1 and not left_out:
         return f"call {numbers[0]:,}" if finding.count == 1 else f"each time call {numbers[0]:,}"
     more = max(0, len(numbers) - _CALLS_NAMED) + left_out
     listed = ", ".join(f"{number:,}" for number in numbers[:_CALLS_NAMED])
-    return f"calls {listed}" + (f" and {more:,} more" if more else "")
+    of = f" of {of_calls:,}" if of_calls else ""
+    return f"calls {listed}" + (f" and {more:,} more{of}" if more else "")
 
 
 def _compared(finding: Finding) -> str:

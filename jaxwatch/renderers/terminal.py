@@ -81,7 +81,8 @@ def _write_in_colour(found: Sequence[Line], stream: TextIO) -> bool:
 
 def lines(report: Report, *, columns: int, everything: bool = False, more: str | None = None) -> Iterator[Line]:
     """Yield the lines of ``report``, without line ends."""
-    page = Page(columns, everything, folder_of(report))
+    calls = {(row.function, row.definition): row.calls for row in report.functions if row.calls_exact}
+    page = Page(columns, everything, folder_of(report), calls)
     yield from _head(report, columns)
     if not report.healthy:
         yield from _table(report, page)
@@ -203,7 +204,8 @@ def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: Page) -
     yield from ([Span(indent + text, "bold")] for text in further)
     below = page.columns - len(indent)
     advice = wrapped(f"→ {clean(finding.advice[1])}", below - 2) if finding.advice else []
-    shows = phrases.evidence(finding, title, page.folder)
+    of_calls = page.calls.get((finding.cause.function, finding.cause.definition))
+    shows = phrases.evidence(finding, title, page.folder, of_calls)
     if page.everything:
         told = wrapped(shows, below)
     else:  # what to do is not cut for the sake of what it rests on

@@ -1,10 +1,12 @@
 """Sizes to round lengths up to: few signatures against elements that are padding. Pure."""
 
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
 # Lengths below are not told apart: a program for 3 rows is not cheaper than one for 8.
 SMALLEST = 8
+_SMALLEST_BITS = 3
 # One signature less is worth so large a share more of elements: it saves one compile, padding is paid for at each call.
 SIGNATURE_PRICE = 0.03
 
@@ -48,25 +50,22 @@ def best(sizes: Collection[int]) -> Scheme:
 
 
 def _powers(sizes: Collection[int], total: int) -> Scheme:
-    scheme = Scheme(None, 0, 0.0)
-    rounded = [scheme.rounded(size) for size in sizes]
-    return Scheme(None, len(set(rounded)), sum(rounded) / total - 1)
+    counts = Counter([(size - 1).bit_length() if size > SMALLEST else _SMALLEST_BITS for size in sizes])
+    return Scheme(None, len(counts), sum(count << bits for bits, count in counts.items()) / total - 1)
 
 
 def _multiples(sizes: Collection[int], total: int) -> list[Scheme]:
     """Return a scheme for each power of two that leaves several as step, and the one that pads all to the largest."""
     step, found = SMALLEST, []
-    buckets: dict[int, int] = {}  # number of the bucket, from 1, → lengths in it
-    for size in sizes:
-        bucket = max(1, -(-size // step))
-        buckets[bucket] = buckets.get(bucket, 0) + 1
+    buckets: dict[int, int] = Counter([-(-size // step) or 1 for size in sizes])  # number of the bucket → lengths in it
+    elements = step * sum(bucket * count for bucket, count in buckets.items())
     while len(buckets) > 1:
-        elements = step * sum(bucket * count for bucket, count in buckets.items())
         found.append(Scheme(step, len(buckets), elements / total - 1))
-        step *= 2
         halved: dict[int, int] = {}
         for bucket, count in buckets.items():
+            if bucket & 1:  # half of the new bucket is empty
+                elements += step * count
             half = (bucket + 1) >> 1
             halved[half] = halved.get(half, 0) + count
-        buckets = halved
+        step, buckets = 2 * step, halved
     return [*found, Scheme(max(sizes), 1, max(sizes) * len(sizes) / total - 1)]

@@ -42,8 +42,8 @@ def process_stats(**more: Any) -> Rec:
 
 
 def told(stats: FunctionStats) -> FunctionStats:
-    """Return what the log tells in full, or exactly."""
-    bare = dataclasses.replace(stats, traces=0, lowerings=0, compiles=0, in_library=False)
+    """Return what the log tells in full, or exactly, and metrics show: not what only a report reads."""
+    bare = dataclasses.replace(stats, traces=0, lowerings=0, compiles=0, in_library=False, touched=None)
     return dataclasses.replace(bare, seconds=PhaseSeconds(), last_miss_unix_seconds=0.0)
 
 

@@ -65,7 +65,8 @@ def _few_title(found: Worth) -> str:
     most = max(row.most_own_calls for row in found.rows)
     times = {1: "once", 2: "at most twice"}.get(most, f"at most {most} times")
     share = f" is {100 * found.share:.0f} % of the run" if found.share else ""
-    return f"{len(found.rows):,} functions called {times} each: compiling{share}"
+    each = "a process" if any(row.own_calls > row.most_own_calls for row in found.rows) else "each"
+    return f"{len(found.rows):,} functions called {times} {each}: compiling{share}"
 
 
 def _few_evidence(found: Worth, _folder: str) -> str:
@@ -77,7 +78,7 @@ def _few_evidence(found: Worth, _folder: str) -> str:
 
 
 def _few_advice(_found: Worth) -> str:
-    return "What a call takes without jit is not known from a run: `jaxwatch advise` measures it."
+    return "`jaxwatch advise` measures whether they are cheaper without jit."
 
 
 # ------------------------------------------------------------------ nothing but dispatch

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks import (
+    advise,
     bounds,
     breakdown,
     columns,
@@ -39,18 +40,17 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "threads": threads.measure,
     "threads, exact": threads.exact,
     "growth": compile_growth.measure,
+    "advise": advise.measure,
     "breakdown": breakdown.measure,
 }
+
+_BY_NAME_ALONE = ("breakdown", "fleet", "columns", "growth", "inner jit", "advise")  # they take many minutes
 
 
 def main(arguments: list[str]) -> int:
     """Measure, print Markdown, and return 1 where ``--check`` finds a bound broken."""
     options = _parser().parse_args(arguments)
-    wanted = options.section or (
-        []
-        if options.breakdown
-        else [name for name in SECTIONS if name not in ("breakdown", "fleet", "columns", "growth", "inner jit")]
-    )
+    wanted = options.section or ([] if options.breakdown else [name for name in SECTIONS if name not in _BY_NAME_ALONE])
     if options.breakdown and "breakdown" not in wanted:
         wanted = [*wanted, "breakdown"]
     variants.columns()  # says so at once where the native core is missing

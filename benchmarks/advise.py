@@ -53,7 +53,8 @@ class Judged(NamedTuple):
         best: What was best in the independent runs.
         ratio: The recommended scope's independent time against the best one's; of no difference that of the worst one.
         advice_seconds: How long the advice took.
-        seconds: Scope → independent time.
+        seconds: Scope → independent time: mean of the quicker half.
+        rounds: How often each scope was run again.
     """
 
     program: str
@@ -62,6 +63,7 @@ class Judged(NamedTuple):
     ratio: float
     advice_seconds: float
     seconds: dict[str, float]
+    rounds: int = _ROUNDS
 
 
 def measure(*, quick: bool = False) -> list[Judged]:

@@ -10,6 +10,7 @@ MISS_MICROSECONDS = 300.0  # of a scalar program
 MISS_SHARE = 0.01  # of the compile of a training step
 READING_SHARE = 0.1  # of trace and lowering alone, of a program that XLA then compiles for minutes
 IMPORT_MILLISECONDS = 30.0
+ADVICE = 1.05  # the recommended scope against the best, both measured again
 SCRAPE = 1.3  # against prometheus_client's own objects with as many series
 EARLIER = "earlier keys"  # in the names of programs whose misses are compared with all keys that are kept
 
@@ -40,6 +41,9 @@ def bounds(found: Mapping[str, Any]) -> list[Bound]:
     if (load := found.get("scrape, under load")) is not None:
         low, high = load.against_own.quartiles
         kept.append(Bound("scrape under load, ratio", load.against_own.ratio, SCRAPE, f"[{low:.2f}, {high:.2f}]"))
+    for each in found.get("advise", ()):
+        noise = f"{each.rounds} runs of each scope"
+        kept.append(Bound(f"advice on {each.program}, ratio to the best", each.ratio, ADVICE, noise))
     if (exact := found.get("threads, exact")) is not None:
         lost = 2 * exact["made"] - exact["counted"] - exact["timed"]
         kept.append(Bound("calls of 16 threads miscounted", abs(lost), 0, "none: exact"))

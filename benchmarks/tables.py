@@ -179,6 +179,29 @@ def _grown(found: Any) -> str:
     return f"{text}\n\n{table(['program', 'phase', 'exponent', 'or', 'floor'], lines)}"
 
 
+def _advised(programs: Any) -> str:
+    head = [
+        "program",
+        "recommended",
+        "best, measured again",
+        "ratio",
+        "advice took",
+        "measured again, without jaxwatch",
+    ]
+    rows = (
+        [
+            each.program,
+            each.recommended or "no difference",
+            each.best,
+            f"{each.ratio:.2f}",
+            f"{each.advice_seconds:.0f} s",
+            ", ".join(f"{scope}: {seconds:.2f} s" for scope, seconds in each.seconds.items()),
+        ]
+        for each in programs
+    )
+    return table(head, rows)
+
+
 def _exact(found: Mapping[str, int]) -> str:
     return table(list(found), [[f"{value:,}" for value in found.values()]])
 
@@ -220,5 +243,6 @@ _SECTIONS = {
     "fleet": _fleet,
     "columns": _columns,
     "growth": _grown,
+    "advise": _advised,
     "breakdown": _breakdown,
 }

@@ -1,0 +1,218 @@
+"""What functions of libraries give, and which of them are at fault in a traced function."""
+
+import ast
+
+from jaxwatch._lint.builtin_calls import BUILTINS
+from jaxwatch._lint.frames import Engine, Frame, Handler
+from jaxwatch._lint.values import (
+    ARRAY,
+    CERTAIN,
+    DOUBT,
+    MASK,
+    NUMPY,
+    STATIC,
+    TRACED,
+    TREE,
+    UNKNOWN,
+    Kind,
+    Value,
+    box,
+    box_of,
+    element,
+    join_all,
+    traced_in,
+)
+
+_STATIC_JNP = frozenset(
+    """shape ndim size dtype issubdtype result_type promote_types finfo iinfo isscalar iscomplexobj isrealobj can_cast
+    broadcast_shapes set_printoptions get_printoptions""".split()
+)
+_SIZED = frozenset("nonzero unique argwhere flatnonzero where union1d intersect1d setdiff1d unique_values extract".split())
+_SHAPED = {"zeros": 0, "ones": 0, "full": 0, "empty": 0, "eye": 0, "identity": 0, "tri": 0, "broadcast_to": 1, "reshape": 1}
+_MASKS = frozenset(
+    """isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
+    less_equal equal not_equal""".split()
+)
+# Of numpy: those that look at no value, and those that call the method of that name, which a tracer has (numpy 1.26, 2.4).
+_STATIC_NUMPY = frozenset(
+    """shape ndim size dtype result_type promote_types isscalar issubdtype iscomplexobj isrealobj can_cast finfo iinfo iterable
+    broadcast_shapes testing printoptions""".split()
+)
+_BY_METHOD = frozenset(
+    """all any amax amin argmax argmin argsort around array_equal array_equiv cumprod cumsum flip imag isreal max mean min
+    permute_dims prod real repeat rollaxis round searchsorted squeeze std sum transpose unstack var""".split()
+)
+_CLOCK = frozenset(
+    """time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns time.process_time
+    time.process_time_ns time.localtime time.gmtime time.strftime time.ctime datetime.datetime.now datetime.datetime.utcnow
+    datetime.datetime.today datetime.date.today time.thread_time timeit.default_timer""".split()
+)
+_DRAWN = ("numpy.random.", "random.", "secrets.", "uuid.uuid1", "uuid.uuid4", "os.urandom")
+_ENVIRONMENT = ("os.getenv", "os.environ.", "os.environb.", "os.getenvb")
+_WRITES = ("logging.", "absl.logging.", "warnings.warn", "time.sleep", "builtins.open", "builtins.input", "numpy.save")
+_PRINTS = frozenset({"builtins.print", "pprint.pprint", "pprint.pp", "rich.print", "sys.stdout.write", "sys.stderr.write"})
+_STATIC_JAX = frozenset(
+    """jax.devices jax.local_devices jax.device_count jax.local_device_count jax.process_index jax.process_count
+    jax.default_backend jax.tree.structure jax.typeof jax.lax.axis_size jax.lax.broadcast_shapes jax.numpy.broadcast_shapes jax.ShapeDtypeStruct jax.core.get_aval""".split()
+)
+_ARRAYS = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.image.", "jax.ops.", "jax.lax.", "jax.dlpack.")
+_LOSSES = ("optax.", "rlax.", "distrax.", "chex.", "jaxopt.", "einops.", "flax.linen.", "flax.nnx.", "equinox.nn.")
+
+
+def handler_of(path: str) -> Handler | None:
+    """Return what handles a call of ``path``."""
+    if path in BUILTINS:
+        return BUILTINS[path]
+    if path in _PRINTS:
+        return _faulty("JW101")
+    if path in _CLOCK:
+        return _faulty("JW202")
+    for beginnings, code in ((_DRAWN, "JW201"), (_ENVIRONMENT, "JW203"), (_WRITES, "JW105")):
+        if path.startswith(beginnings):
+            return _faulty(code)
+    for beginning, handler in _BY_BEGINNING.items():
+        if path.startswith(beginning):
+            return handler
+    return None
+
+
+def values_of(engine: Engine, node: ast.Call, frame: Frame) -> list[Value]:
+    """Evaluate a call's arguments, those by name last."""
+    given = [engine.eval(part, frame) for part in node.args]
+    return given + [engine.eval(word.value, frame) for word in node.keywords]
+
+
+def held_by(values: list[Value]) -> bool | None:
+    """Return whether any of the values is traced: None where one may be."""
+    held = [traced_in(value) for value in values]
+    return True if True in held else None if None in held else False
+
+
+def _faulty(code: str) -> Handler:
+    def handle(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+        values_of(engine, node, frame)
+        engine.report(code, node, node if code != "JW101" else node.func, frame)
+        return UNKNOWN if path.startswith("builtins.") else STATIC
+
+    return handle
+
+
+def _result(held: bool | None, frame: Frame, *, mask: bool = False) -> Value:  # noqa: FBT001 -- three values
+    if frame.staged or held:
+        return MASK if mask else TRACED
+    return DOUBT if held is None else ARRAY
+
+
+def _jnp(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
+    if name in _STATIC_JNP:
+        return STATIC
+    held = held_by(values)
+    words = {word.arg for word in node.keywords}
+    if name in _SIZED and "size" not in words and (name != "where" or len(node.args) == 1) and held is not False and frame.codes:
+        engine.report("JW308", node, node, frame, doubt=held is None)
+    _check_shape(engine, node, name, values, frame)
+    if name in {"asarray", "array"} and values and values[0].mask:
+        return MASK
+    return _result(held, frame, mask=name in _MASKS)
+
+
+def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value], frame: Frame) -> None:
+    if name == "arange":
+        parts = values[: len(node.args)]
+    elif name in _SHAPED and len(node.args) > _SHAPED[name]:
+        shape = values[_SHAPED[name]]
+        parts = [shape, *(shape.items or [])]
+    else:
+        named = [value for word, value in zip(node.keywords, values[len(node.args) :], strict=True) if word.arg == "shape"]
+        parts = [part for shape in named for part in (shape, *(shape.items or []))]
+    if any(part.kind in CERTAIN for part in parts):
+        engine.report("JW307", node, node, frame, doubt=not any(part.kind is Kind.TRACED for part in parts) and name != "arange")
+
+
+def _tree(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
+    held = held_by(values)
+    leaf = TREE if held else DOUBT if held is None else UNKNOWN
+    if name in {"leaves", "leaves_with_path"}:
+        return box_of(leaf if name == "leaves" else box([STATIC, leaf]), frame.level)
+    if name in {"flatten", "flatten_with_path"}:
+        return box([box_of(leaf, frame.level), STATIC])
+    return STATIC if name == "structure" else leaf
+
+
+def _jax(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    values = values_of(engine, node, frame)
+    if path in _STATIC_JAX:
+        return STATIC
+    if path.startswith("jax.tree."):
+        return _tree(engine, node, path, frame)
+    if path.startswith(("jax.lax.stop_gradient", "jax.lax.p", "jax.lax.with_sharding", "jax.lax.optimization_barrier")):
+        if path == "jax.lax.psum" and values and values[0].kind is Kind.STATIC:
+            return STATIC
+        return values[0] if values and held_by(values[:1]) is not False else UNKNOWN
+    if path.startswith("jax.flatten_util."):
+        return box([TRACED if held_by(values) else UNKNOWN, UNKNOWN])
+    if path.startswith(("jax.random.key_impl", "jax.random.key_data_shape", "jax.nn.initializers.")):
+        return UNKNOWN
+    if path.startswith(_ARRAYS):
+        return _result(held_by(values), frame)
+    if path in {"jax.device_put", "jax.block_until_ready", "jax.reshard"} and values:
+        return values[0]
+    return DOUBT if held_by(values) is not False else UNKNOWN
+
+
+def _numpy(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
+    held = held_by(values)
+    if name in _STATIC_NUMPY:
+        return STATIC
+    if held is False:
+        return NUMPY
+    boxed = any(value.kind is Kind.BOX and traced_in(value) for value in values)
+    if name in _BY_METHOD and not boxed:
+        return TRACED if held else DOUBT
+    engine.report("JW402", node, node, frame, doubt=held is None)
+    return UNKNOWN
+
+
+def _math(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    values = values_of(engine, node, frame)
+    held = held_by(values)
+    if held is False or path == "math.prod":
+        return STATIC if held is False else TRACED
+    engine.report("JW401", node, node, frame, doubt=held is None)
+    return STATIC
+
+
+def _library(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    """A function of a library whose small letters say that it is one of arrays."""
+    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
+    held = held_by(values)
+    if held and name.islower() and not name.startswith(("assert", "is_")):
+        return TREE
+    return DOUBT if held is not False else UNKNOWN
+
+
+def _container(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Value:
+    values = values_of(engine, node, frame)
+    return box_of(join_all([element(value) for value in values]), frame.level) if values else box([], frame.level)
+
+
+def _copy(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Value:
+    values = values_of(engine, node, frame)
+    if not values:
+        return UNKNOWN
+    return Value(values[0].kind, frame.level, values[0].items, values[0].item, values[0].callee, values[0].cls)
+
+
+_BY_BEGINNING: dict[str, Handler] = {
+    "jax.numpy.": _jnp,
+    "jax.": _jax,
+    "numpy.": _numpy,
+    "math.": _math,
+    "copy.": _copy,
+    "dataclasses.replace": _copy,
+    "collections.": _container,
+    **dict.fromkeys(_LOSSES, _library),
+}

@@ -1,0 +1,95 @@
+"""Methods of arrays, of trees of them, and of containers."""
+
+import ast
+
+from jaxwatch._lint import stores
+from jaxwatch._lint.evidence import ARRAY_METHODS
+from jaxwatch._lint.frames import QUIET, Engine, Frame
+from jaxwatch._lint.values import (
+    ARRAY,
+    CERTAIN,
+    DOUBT,
+    MAYBE,
+    NUMPY,
+    STATIC,
+    TRACED,
+    TREE,
+    UNKNOWN,
+    Kind,
+    Value,
+    box,
+    box_of,
+    element,
+    join_all,
+    traced_in,
+)
+
+_SAME = frozenset({"copy", "_replace", "replace", "unfreeze", "freeze"})
+_OF_SHAPES = frozenset({"reshape", "broadcast_to"})
+
+
+def call(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> Value | None:
+    """Return what is known of a method's result; None where nothing is known of the method."""
+    function = node.func
+    if not isinstance(function, ast.Attribute):
+        return None
+    name = function.attr
+    if base.kind in MAYBE:
+        return _of_traced(engine, node, name, base, given, frame)
+    if name in stores.MUTATORS and base.kind in {Kind.BOX, Kind.UNKNOWN}:
+        if stores.captured(base, frame):
+            stores.mutate(engine, node, base, given, frame)
+        elif base.kind is Kind.BOX:
+            return stores.grow(node, base, given, frame)
+        return None
+    if base.kind is Kind.BOX:
+        return _of_box(engine, name, base, given, frame)
+    if base.kind in {Kind.ARRAY, Kind.NUMPY} and name in ARRAY_METHODS | {"set", "add"}:
+        held = traced_in(join_all(given)) if given else False
+        return TRACED if held else ARRAY if base.kind is Kind.ARRAY else NUMPY
+    return STATIC if base.kind is Kind.STATIC and traced_in(join_all(given)) is False else None
+
+
+def _of_traced(engine: Engine, node: ast.Call, name: str, base: Value, given: list[Value], frame: Frame) -> Value | None:
+    if name in {"item", "tolist", "__float__", "__int__", "__bool__"}:
+        engine.report("JW401", node, node, frame)
+        return UNKNOWN
+    if name in _OF_SHAPES and base.kind in CERTAIN:
+        parts = [part for shape in given for part in (shape.items or [shape])]
+        if any(part.kind in CERTAIN for part in parts):
+            engine.report("JW307", node, node, frame)
+    if name == "nonzero" and base.kind is Kind.TRACED and not any(word.arg == "size" for word in node.keywords):
+        engine.report("JW308", node, node, frame)
+    if name in ARRAY_METHODS or (name in {"set", "add", "multiply", "divide", "power", "apply"} and _is_at(node)):
+        return Value(Kind.TRACED)
+    if base.kind is Kind.TRACED:
+        return DOUBT
+    if name in _SAME:
+        return base
+    return _of_box(engine, name, box_of(base if base.kind is not Kind.TREE else TREE), given, frame) or DOUBT
+
+
+def _is_at(node: ast.Call) -> bool:
+    base = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return isinstance(base, ast.Subscript) and isinstance(base.value, ast.Attribute) and base.value.attr == "at"
+
+
+def _of_box(engine: Engine, name: str, base: Value, given: list[Value], frame: Frame) -> Value | None:
+    item = element(base)
+    known = {
+        "items": box_of(box([STATIC, item])),
+        "keys": box_of(STATIC),
+        "values": box_of(item),
+        "get": item,
+        "pop": item,
+        "setdefault": item,
+        "index": STATIC,
+        "count": STATIC,
+    }
+    if name in known:
+        return known[name]
+    if name in _SAME:
+        return Value(base.kind, frame.level, base.items, base.item, cls=base.cls)
+    if any(value.callee is not None for value in given) and frame.codes != QUIET:
+        return None
+    return DOUBT if traced_in(base) is not False else None

@@ -78,6 +78,12 @@ class BundleError(JaxwatchError, OSError):
     slug = "dashboards"
 
 
+class LintPathError(JaxwatchError, OSError):
+    """A file or folder for ``jaxwatch lint`` does not exist or cannot be read."""
+
+    slug = "lint-path"
+
+
 class NoServerError(JaxwatchError, OSError):
     """Nothing that ``jaxwatch top`` could watch answers at that address."""
 

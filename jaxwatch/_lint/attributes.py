@@ -6,8 +6,20 @@ from jaxwatch._lint.classes import Class
 from jaxwatch._lint.evidence import ARRAY_ATTRIBUTES, STATIC_ATTRIBUTES, Shape, annotated
 from jaxwatch._lint.frames import Engine, Frame
 from jaxwatch._lint.transforms import defined
-from jaxwatch._lint.values import ARRAY, DOUBT, NUMPY, STATIC, TRACED, TREE, UNKNOWN, Callee, Kind, Value, box_of, element
-
+from jaxwatch._lint.values import (
+    ARRAY,
+    DOUBT,
+    NUMPY,
+    STATIC,
+    TRACED,
+    TREE,
+    UNKNOWN,
+    Callee,
+    Kind,
+    Value,
+    box_of,
+    element,
+)
 
 
 def of_path(engine: Engine, node: ast.Attribute, path: str, frame: Frame) -> Value:
@@ -49,8 +61,16 @@ def _of_box(base: Value, name: str) -> Value:
 
 
 def _of_function(callee: Callee, name: str) -> Value:
-    if callee.how.startswith("haiku.transform") or callee.how.startswith("haiku.without") or callee.how.startswith("haiku.multi"):
-        return Value(Kind.FUNCTION, callee=Callee(how=f"haiku.{name}", inner=callee)) if name in {"apply", "init"} else UNKNOWN
+    if (
+        callee.how.startswith("haiku.transform")
+        or callee.how.startswith("haiku.without")
+        or callee.how.startswith("haiku.multi")
+    ):
+        return (
+            Value(Kind.FUNCTION, callee=Callee(how=f"haiku.{name}", inner=callee))
+            if name in {"apply", "init"}
+            else UNKNOWN
+        )
     return UNKNOWN
 
 

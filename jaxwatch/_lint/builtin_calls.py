@@ -116,7 +116,9 @@ def _attribute(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Valu
     given = _given(engine, node, frame)
     named = len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and isinstance(node.args[1].value, str)
     if named and isinstance(node.args[1], ast.Constant):
-        return engine.eval(ast.copy_location(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()), node), frame)
+        return engine.eval(
+            ast.copy_location(ast.Attribute(node.args[0], str(node.args[1].value), ast.Load()), node), frame
+        )
     return DOUBT if given and traced_in(given[0]) is not False else UNKNOWN
 
 

@@ -74,4 +74,3 @@ def _call_instance(engine: Engine, value: Value, given: list[Value], named: dict
         return unknown(engine, [*given, *named.values()], frame)
     callee = Callee(found[0], None, scope=engine.module.scopes[found[0]])
     return engine.invoke(callee, [value, *given], named, frame)
-

@@ -13,7 +13,14 @@ _TREES = (
     "flax.training.train_state.TrainState", "jax.tree_util.register_dataclass", "jax.tree.register_dataclass",
     "jax.tree_util.register_pytree_node_class", "jax.tree_util.register_pytree_with_keys_class", "jax_dataclasses.pytree_dataclass",
 )  # fmt: skip
-_OPEN = ("equinox.Module", "flax.nnx.Module", "flax.nnx.Object", "flax.nnx.Pytree", "simple_pytree.Pytree", "treex.Module")
+_OPEN = (
+    "equinox.Module",
+    "flax.nnx.Module",
+    "flax.nnx.Object",
+    "flax.nnx.Pytree",
+    "simple_pytree.Pytree",
+    "treex.Module",
+)
 # Bases and decorators that make none.
 _PLAIN = (
     "builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "flax.linen.Module", "haiku.Module", "dataclasses.dataclass",
@@ -81,7 +88,9 @@ class Class:
                 if not isinstance(method, FunctionDef):
                     value = method.value if isinstance(method, ast.Assign) else None
                     targets = method.targets if isinstance(method, ast.Assign) else []
-                    found += [(value, each.scope) for t in targets if value and isinstance(t, ast.Name) and t.id == name]
+                    found += [
+                        (value, each.scope) for t in targets if value and isinstance(t, ast.Name) and t.id == name
+                    ]
                     continue
                 for node in ast.walk(method):
                     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:

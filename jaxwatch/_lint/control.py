@@ -217,4 +217,6 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(TRANSFORMS, transform),
 }
 # Those by which a trace begins, wherever they are called.
-BEGIN = frozenset(name for name, handler in HANDLERS.items() if handler in {_scan, _while_loop, _fori_loop, _cond, _switch, _map})
+BEGIN = frozenset(
+    name for name, handler in HANDLERS.items() if handler in {_scan, _while_loop, _fori_loop, _cond, _switch, _map}
+)

@@ -59,7 +59,11 @@ def annotated(annotation: ast.expr | None, scope: Scope, module: Module) -> Shap
 
 
 def _by_name(name: str) -> Shape:
-    for names, shape in ((_ARRAYS, Shape.ARRAY), (_BOXES, Shape.BOX), (("int", "float", "bool", "complex"), Shape.NUMBER)):
+    for names, shape in (
+        (_ARRAYS, Shape.ARRAY),
+        (_BOXES, Shape.BOX),
+        (("int", "float", "bool", "complex"), Shape.NUMBER),
+    ):
         if name in names:
             return shape
     return Shape.TEXT if name == "str" else Shape.EITHER

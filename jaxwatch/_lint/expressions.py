@@ -152,7 +152,9 @@ def _binary(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
     value = engine.eval(first, frame)
     for each in reversed(chain):
         right = engine.eval(each.right, frame)
-        texts = isinstance(each.op, ast.Mod) and isinstance(each.left, ast.Constant) and isinstance(each.left.value, str)
+        texts = (
+            isinstance(each.op, ast.Mod) and isinstance(each.left, ast.Constant) and isinstance(each.left.value, str)
+        )
         value = STATIC if texts else arithmetic(value, right, each.op, frame)
     return value
 
@@ -193,7 +195,9 @@ def _contains(engine: Engine, node: ast.Compare, values: list[Value], frame: Fra
     if engine.path(node.comparators[0], frame) == "os.environ":
         engine.report("JW203", node, node, frame)
         return STATIC
-    texts = [part for part in ast.walk(node.comparators[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    texts = [
+        part for part in ast.walk(node.comparators[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
     if values[1].kind is Kind.TRACED or (values[0].kind in TRACED_KINDS and _is_list(values[1]) and not texts):
         engine.report("JW304", node, node, frame)
         return STATIC

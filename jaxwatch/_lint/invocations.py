@@ -84,7 +84,9 @@ class Statics(NamedTuple):
 def statics(callee: Callee, frame: Frame) -> Statics | None:
     """Return which arguments are static; None where that is not written there."""
     how, call, scope = callee.how, callee.call, frame.scope
-    numbers = [option(call, name, scope) for name in ("static_argnums", "static_broadcasted_argnums", "nondiff_argnums")]
+    numbers = [
+        option(call, name, scope) for name in ("static_argnums", "static_broadcasted_argnums", "nondiff_argnums")
+    ]
     names = option(call, "static_argnames", scope)
     only: tuple[object, ...] | None = None
     if how in transforms.GRADS | transforms.VALUE_AND_GRADS:
@@ -209,4 +211,3 @@ def _bind(engine: Engine, node: FunctionNode, given: Sequence[Value], named: Map
         frame.env[node.args.vararg.arg] = box_of(join_all(spread)) if spread else box(more, frame.level)
     if node.args.kwarg is not None:
         frame.env[node.args.kwarg.arg] = box_of(join_all([*rest.values(), *spread]), frame.level)
-

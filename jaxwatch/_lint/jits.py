@@ -163,23 +163,37 @@ def _free(machine: Machine, root: Root, argument: ast.arg, use: Shape, *, filter
 
 def _is_passed(root: Root, name: str, module: Module) -> bool:
     """Whether an argument with a default comes by way of the transform: where no call is seen, of a decorated one it may."""
-    called = _names_of(root, module)
+    calls = _calls_of(root, module)
+    spread = any(isinstance(part, ast.Starred) for site in calls for part in site.call.args)
+    names = {word.arg for site in calls for word in site.call.keywords}
+    return bool(passed_by(root, name, module)) or spread or None in names or (root.decorates and not calls)
+
+
+def _calls_of(root: Root, module: Module) -> list[Site]:
+    called = names_of(root, module)
+    return [
+        site for site in module.calls if site.call.func is root.site or (called and _last(site.call.func) in called)
+    ]
+
+
+def passed_by(root: Root, name: str, module: Module) -> list[tuple[ast.expr, Scope]]:
+    """Return what calls of the module give for a parameter of a jitted function, and where."""
     node = root.node
     places = [argument.arg for argument in positional(node)]
-    at = places.index(name) if name in places else 1_000
-    at -= bound_within(root.callee)
-    calls = [site.call for site in module.calls if _last(site.call.func) in called] if called else []
-    direct = [site.call for site in module.calls if site.call.func is root.site]
+    at = places.index(name) - bound_within(root.callee) if name in places else -1
     method = isinstance(module.parents.get(node), ast.ClassDef)
-    for call in [*calls, *direct]:
-        shift = 1 if method and isinstance(call.func, ast.Attribute) and root.decorates else 0
-        spread = any(isinstance(part, ast.Starred) for part in call.args)
-        if len(call.args) + shift > at or spread or any(word.arg in {name, None} for word in call.keywords):
-            return True
-    return root.decorates and not calls
+    found = []
+    for site in _calls_of(root, module):
+        call = site.call
+        place = at - 1 if method and isinstance(call.func, ast.Attribute) and root.decorates else at
+        if 0 <= place < len(call.args) and not any(isinstance(part, ast.Starred) for part in call.args[: place + 1]):
+            found.append((call.args[place], site.scope))
+        found += [(word.value, site.scope) for word in call.keywords if word.arg == name]
+    return found
 
 
-def _names_of(root: Root, module: Module) -> set[str]:
+def names_of(root: Root, module: Module) -> set[str]:
+    """Return the names by which the module calls what the transform returns."""
     if root.decorates:
         return {getattr(root.node, "name", "")}
     parent = module.parents.get(root.site)
@@ -190,5 +204,3 @@ def _names_of(root: Root, module: Module) -> set[str]:
 
 def _last(node: ast.AST) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-

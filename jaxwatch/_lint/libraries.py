@@ -27,8 +27,20 @@ _STATIC_JNP = frozenset(
     """shape ndim size dtype issubdtype result_type promote_types finfo iinfo isscalar iscomplexobj isrealobj can_cast
     broadcast_shapes set_printoptions get_printoptions""".split()
 )
-_SIZED = frozenset("nonzero unique argwhere flatnonzero where union1d intersect1d setdiff1d unique_values extract".split())
-_SHAPED = {"zeros": 0, "ones": 0, "full": 0, "empty": 0, "eye": 0, "identity": 0, "tri": 0, "broadcast_to": 1, "reshape": 1}
+_SIZED = frozenset(
+    "nonzero unique argwhere flatnonzero where union1d intersect1d setdiff1d unique_values extract".split()
+)
+_SHAPED = {
+    "zeros": 0,
+    "ones": 0,
+    "full": 0,
+    "empty": 0,
+    "eye": 0,
+    "identity": 0,
+    "tri": 0,
+    "broadcast_to": 1,
+    "reshape": 1,
+}
 _MASKS = frozenset(
     """isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
     less_equal equal not_equal""".split()
@@ -50,7 +62,9 @@ _CLOCK = frozenset(
 _DRAWN = ("numpy.random.", "random.", "secrets.", "uuid.uuid1", "uuid.uuid4", "os.urandom")
 _ENVIRONMENT = ("os.getenv", "os.environ.", "os.environb.", "os.getenvb")
 _WRITES = ("logging.", "absl.logging.", "warnings.warn", "time.sleep", "builtins.open", "builtins.input", "numpy.save")
-_PRINTS = frozenset({"builtins.print", "pprint.pprint", "pprint.pp", "rich.print", "sys.stdout.write", "sys.stderr.write"})
+_PRINTS = frozenset(
+    {"builtins.print", "pprint.pprint", "pprint.pp", "rich.print", "sys.stdout.write", "sys.stderr.write"}
+)
 _STATIC_JAX = frozenset(
     """jax.devices jax.local_devices jax.device_count jax.local_device_count jax.process_index jax.process_count
     jax.default_backend jax.tree.structure jax.typeof jax.lax.axis_size jax.lax.broadcast_shapes jax.numpy.broadcast_shapes jax.ShapeDtypeStruct jax.core.get_aval""".split()
@@ -109,7 +123,13 @@ def _jnp(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
         return STATIC
     held = held_by(values)
     words = {word.arg for word in node.keywords}
-    if name in _SIZED and "size" not in words and (name != "where" or len(node.args) == 1) and held is not False and frame.codes:
+    if (
+        name in _SIZED
+        and "size" not in words
+        and (name != "where" or len(node.args) == 1)
+        and held is not False
+        and frame.codes
+    ):
         engine.report("JW308", node, node, frame, doubt=held is None)
     _check_shape(engine, node, name, values, frame)
     if name in {"asarray", "array"} and values and values[0].mask:
@@ -124,10 +144,14 @@ def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value],
         shape = values[_SHAPED[name]]
         parts = [shape, *(shape.items or [])]
     else:
-        named = [value for word, value in zip(node.keywords, values[len(node.args) :], strict=True) if word.arg == "shape"]
+        named = [
+            value for word, value in zip(node.keywords, values[len(node.args) :], strict=True) if word.arg == "shape"
+        ]
         parts = [part for shape in named for part in (shape, *(shape.items or []))]
     if any(part.kind in CERTAIN for part in parts):
-        engine.report("JW307", node, node, frame, doubt=not any(part.kind is Kind.TRACED for part in parts) and name != "arange")
+        engine.report(
+            "JW307", node, node, frame, doubt=not any(part.kind is Kind.TRACED for part in parts) and name != "arange"
+        )
 
 
 def _tree(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:

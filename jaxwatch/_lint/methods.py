@@ -50,7 +50,9 @@ def call(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame:
     return STATIC if base.kind is Kind.STATIC and traced_in(join_all(given)) is False else None
 
 
-def _of_traced(engine: Engine, node: ast.Call, name: str, base: Value, given: list[Value], frame: Frame) -> Value | None:
+def _of_traced(
+    engine: Engine, node: ast.Call, name: str, base: Value, given: list[Value], frame: Frame
+) -> Value | None:
     if name in {"item", "tolist", "__float__", "__int__", "__bool__"}:
         engine.report("JW401", node, node, frame)
         return UNKNOWN

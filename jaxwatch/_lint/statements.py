@@ -117,7 +117,9 @@ def _rounds(engine: Engine, body: list[ast.stmt], frame: Frame, begin: Callable[
         before = dict(frame.env)
         begin()
         engine.body(body, frame)
-        if {name: value.kind for name, value in before.items()} == {name: frame.env[name].kind for name in before if name in frame.env}:
+        if {name: value.kind for name, value in before.items()} == {
+            name: frame.env[name].kind for name in before if name in frame.env
+        }:
             break
     begin()
 

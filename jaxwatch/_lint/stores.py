@@ -110,7 +110,11 @@ def _all_static(value: Value) -> bool:
 
 def captured(value: Value, frame: Frame) -> bool:
     """Whether an object is from outside of the innermost trace."""
-    return value.owner is not None and value.owner < frame.level and value.kind in {Kind.BOX, Kind.UNKNOWN, Kind.STATIC, Kind.NUMPY}
+    return (
+        value.owner is not None
+        and value.owner < frame.level
+        and value.kind in {Kind.BOX, Kind.UNKNOWN, Kind.STATIC, Kind.NUMPY}
+    )
 
 
 def mutate(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> None:
@@ -129,7 +133,9 @@ def mutate(engine: Engine, node: ast.Call, base: Value, given: list[Value], fram
     structure = len(node.args) == 1 and bool(given) and _is_structure(node.args[0], given[0])
     if base.kind is Kind.BOX:
         engine.report("JW103", node, function, frame, doubt=structure)
-    elif base.cls is None and isinstance(engine.module.parents.get(node), ast.Expr):  # else it is no change, but a result
+    elif base.cls is None and isinstance(
+        engine.module.parents.get(node), ast.Expr
+    ):  # else it is no change, but a result
         engine.report("JW103", node, function, frame, doubt=structure or function.attr not in _OF_LISTS)
 
 
@@ -143,5 +149,3 @@ def grow(node: ast.Call, base: Value, given: list[Value], frame: Frame) -> Value
         if name in frame.env:
             frame.env[name] = Value(Kind.BOX, base.owner, item=join_all([*before, added]), cls=base.cls)
     return UNKNOWN if base.kind is not Kind.BOX else element(base)
-
-

@@ -11,11 +11,17 @@ JITS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "equinox.filter_p
 # Their arguments stay what they are, where they are no arrays.
 FILTERED = frozenset({"equinox.filter_jit", "equinox.filter_pmap", "equinox.filter_vmap", "equinox.filter_checkpoint", "equinox.filter_grad", "equinox.filter_value_and_grad"})  # fmt: skip
 # Of a method; self is the module, as it is.
-LIFTED = frozenset({"flax.linen.jit", "flax.linen.remat", "flax.linen.checkpoint", "flax.linen.vmap", "flax.linen.scan"})
+LIFTED = frozenset(
+    {"flax.linen.jit", "flax.linen.remat", "flax.linen.checkpoint", "flax.linen.vmap", "flax.linen.scan"}
+)
 STAGED = frozenset({"jax.shard_map", "haiku.remat", "jax.checkify.checkify"})
-REMATS = frozenset({"jax.checkpoint", "flax.nnx.remat", "equinox.filter_checkpoint", "flax.linen.remat", "flax.linen.checkpoint"})
+REMATS = frozenset(
+    {"jax.checkpoint", "flax.nnx.remat", "equinox.filter_checkpoint", "flax.linen.remat", "flax.linen.checkpoint"}
+)
 MAPS = frozenset({"jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "jax.numpy.vectorize"})
-GRADS = frozenset({"jax.grad", "jax.jacfwd", "jax.jacrev", "jax.hessian", "jax.jacobian", "equinox.filter_grad", "flax.nnx.grad"})
+GRADS = frozenset(
+    {"jax.grad", "jax.jacfwd", "jax.jacrev", "jax.hessian", "jax.jacobian", "equinox.filter_grad", "flax.nnx.grad"}
+)
 VALUE_AND_GRADS = frozenset({"jax.value_and_grad", "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"})
 SHAPES = frozenset({"jax.make_jaxpr", "equinox.filter_make_jaxpr"})
 AS_IS = frozenset({"jax.custom_jvp", "jax.custom_vjp", "jax.custom_gradient", "jax.named_call", "equinox.filter_custom_vjp", "jax.custom_batching.custom_vmap", "jax.inline", "equinox.internal.noinline", "jax.disable_jit"})  # fmt: skip

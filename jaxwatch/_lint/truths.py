@@ -7,7 +7,9 @@ from jaxwatch._lint.frames import Engine, Frame
 from jaxwatch._lint.values import CERTAIN, STATIC, UNKNOWN, Kind, Value, join_all
 
 # What tests of this kind say of a name: where they hold, it is no tracer.
-_TYPE_TESTS = frozenset({"builtins.isinstance", "builtins.callable", "numpy.isscalar", "jax.numpy.isscalar", "builtins.issubclass"})
+_TYPE_TESTS = frozenset(
+    {"builtins.isinstance", "builtins.callable", "numpy.isscalar", "jax.numpy.isscalar", "builtins.issubclass"}
+)
 
 # In the name of a function that asks whether something is traced.
 _ASKS = ("tracer", "tracing", "trace_state", "jax_transform", "concrete", "isinstance")

@@ -1,0 +1,265 @@
+"""How functions are jitted: options that fit no parameter, statics without a hash, jits that are made again and again."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from jaxwatch._lint import transforms
+from jaxwatch._lint.classes import Class
+from jaxwatch._lint.engine import Machine
+from jaxwatch._lint.frames import Frame
+from jaxwatch._lint.invocations import bound_within, default_of, kept, positional, statics
+from jaxwatch._lint.jits import Root, passed_by, roots
+from jaxwatch._lint.names import text_of
+from jaxwatch._lint.scopes import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Site, arguments
+from jaxwatch._lint.values import Callee
+
+_OPTIONS = {
+    "static_argnums": "JW603",
+    "donate_argnums": "JW603",
+    "static_argnames": "JW602",
+    "donate_argnames": "JW602",
+}
+_UNHASHABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.set", "builtins.bytearray", "collections.defaultdict", "collections.deque", "collections.OrderedDict"})  # fmt: skip
+_ARRAY_MAKERS = ("numpy.", "jax.numpy.")
+# Of functions that run once, by custom.
+_ONCE = re.compile(
+    r"_*(test|main|init|setup|set_up|create|make|build|bench|run|warm|compile|get_|load|restore|profile|time)|$",
+    re.IGNORECASE,
+)
+_JITS = frozenset({"jax.jit", "equinox.filter_jit", "flax.nnx.jit", "jax.pmap"})
+_CACHES = frozenset({"functools.lru_cache", "functools.cache", "functools.cached_property"})
+
+
+def look(machine: Machine) -> None:
+    """Note what is at fault in how a module jits."""
+    for root in list(roots(machine)):
+        layer = root.callee
+        if layer.how in _JITS and layer.how != "jax.pmap":
+            _check_options(machine, root, layer)
+            _check_hashes(machine, root, layer)
+            _check_self(machine, root, layer)
+    for site in machine.module.calls:
+        if machine.path(site.call.func, Frame(site.scope)) in _JITS and site.call.args:
+            _check_place(machine, site)
+
+
+# ------------------------------------------------------------------ options
+
+
+def _check_options(machine: Machine, root: Root, layer: Callee) -> None:
+    node = root.node
+    names = [argument.arg for argument in positional(node)][bound_within(layer.inner) :]
+    every = {argument.arg for argument in arguments(node)}
+    if any(each.how not in transforms.TRANSFORMS | {"partial", "method"} for each in root.layers):
+        return  # what a decorator that is not known returns may have other parameters
+    for option, written in _written(layer.call):
+        values = transforms.as_tuple(transforms.literal(written, root.scope))
+        if transforms.UNREADABLE in values:
+            continue
+        for value in values:
+            if isinstance(value, int) and not isinstance(value, bool) and _OPTIONS[option] == "JW603":
+                if node.args.vararg is None and not -len(names) <= value < len(names):
+                    machine.add("JW603", written, f"{option}={value}")
+            elif isinstance(value, str) and node.args.kwarg is None and (value not in every or _is_hidden(node, value)):
+                machine.add("JW602", written, f"{option}={value!r}")
+
+
+def _is_hidden(node: ast.AST, name: str) -> bool:
+    return isinstance(node, FUNCTIONS) and any(argument.arg == name for argument in node.args.posonlyargs)
+
+
+def _written(call: ast.Call | None) -> Iterator[tuple[str, ast.expr]]:
+    for keyword in call.keywords if call is not None else ():
+        if keyword.arg in _OPTIONS:
+            yield keyword.arg, keyword.value
+
+
+def _check_hashes(machine: Machine, root: Root, layer: Callee) -> None:
+    """Defaults of static arguments, and what calls of this module give for them."""
+    held = statics(layer, Frame(root.scope))
+    if held is None or not (held.numbers or held.names):
+        return
+    test, node = kept(layer, held), root.node
+    names = [argument.arg for argument in positional(node)][bound_within(layer.inner) :]
+    for argument in [*positional(node), *node.args.kwonlyargs]:
+        at = names.index(argument.arg) if argument.arg in names else -1
+        default = default_of(node, argument.arg)
+        if not test(at, argument.arg):
+            continue
+        if default is not None and _is_unhashable(machine, default, machine.module.outer(node)):
+            machine.add("JW601", default, f"{argument.arg}={text_of(default)}")
+        for given, scope in passed_by(root, argument.arg, machine.module):
+            if _is_unhashable(machine, given, scope):
+                machine.add("JW601", given, f"{argument.arg}={text_of(given)}")
+
+
+def _is_unhashable(machine: Machine, node: ast.expr, scope: Scope) -> bool:
+    if isinstance(node, _UNHASHABLE):
+        return True
+    if isinstance(node, ast.Tuple):
+        return any(_is_unhashable(machine, part, scope) for part in node.elts)
+    if not isinstance(node, ast.Call):
+        return False
+    path = machine.path(node.func, Frame(scope))
+    last = path.rpartition(".")[2]
+    arrays = path.startswith(_ARRAY_MAKERS) and last in {
+        "array",
+        "asarray",
+        "zeros",
+        "ones",
+        "arange",
+        "full",
+        "linspace",
+        "eye",
+    }
+    return path in _MAKERS or arrays
+
+
+def _check_self(machine: Machine, root: Root, layer: Callee) -> None:
+    """A method that is jitted where the class is no tree: its self is an argument like the others."""
+    module, node = machine.module, root.node
+    parent = module.parents.get(node)
+    if not isinstance(parent, ast.ClassDef) or not root.decorates or layer.how != "jax.jit" or not positional(node):
+        return
+    outer = Frame(module.outer(node))
+    marks = {machine.path(mark, outer) for mark in getattr(node, "decorator_list", [])}
+    if marks & {"builtins.staticmethod", "builtins.classmethod"}:
+        return
+    held = statics(layer, Frame(root.scope))
+    of = Class(parent, module.scopes[parent], module)
+    first = positional(node)[0]
+    if held is None or kept(layer, held)(0, first.arg) or of.is_plain is False:
+        return
+    machine.add("JW606", node, getattr(node, "name", ""), certain=of.is_plain is True and first.arg == "self")
+
+
+# ------------------------------------------------------------------ place
+
+
+def _check_place(machine: Machine, site: Site) -> None:
+    function = site.call.args[0]
+    outer = site.scope.node
+    called = _is_called(machine, site)
+    if site.loops and _depends_not_alone(machine, function, site) and (called or _is_used_within(machine, site)):
+        fresh = _is_fresh(machine, function, site.scope)
+        kept_in = _is_kept(machine, site)
+        if not kept_in:
+            machine.add(
+                "JW604", site.call, text_of(site.call), certain=fresh or isinstance(function, ast.Name | ast.Attribute)
+            )
+    elif (
+        called
+        and isinstance(outer, FUNCTIONS)
+        and _is_fresh(machine, function, site.scope)
+        and not _is_cached(machine, outer)
+    ):
+        again = _runs_again(machine, outer) or _works_on_arguments(machine, site, outer)
+        machine.add("JW605", site.call, text_of(site.call), certain=again)
+
+
+def _is_called(machine: Machine, site: Site) -> bool:
+    """Whether what jit returns is called at once."""
+    parent = machine.module.parents.get(site.call)
+    return isinstance(parent, ast.Call) and parent.func is site.call
+
+
+def _is_fresh(machine: Machine, function: ast.expr, scope: Scope) -> bool:
+    """Whether the function that is jitted is another object each time, so that nothing of jax's caches fits."""
+    if isinstance(function, ast.Lambda):
+        return True
+    if isinstance(function, ast.Call):
+        path = machine.path(function.func, Frame(scope))
+        return path == "functools.partial" or path in transforms.TRANSFORMS
+    found = scope.find(function.id) if isinstance(function, ast.Name) else None
+    if found is None or not isinstance(scope.node, FUNCTIONS):
+        return False
+    where, bindings = found
+    return where is scope and any(isinstance(binding.node, FUNCTIONS) for binding in bindings)
+
+
+def _depends_not_alone(machine: Machine, function: ast.expr, site: Site) -> bool:
+    """Whether the function is not one that the loop itself goes over, or makes out of what it goes over."""
+    if isinstance(function, ast.Lambda):
+        return True
+    targets = {name for loop in site.loops for name in _targets(loop)}
+    if isinstance(function, ast.Name):
+        found = site.scope.find(function.id)
+        if function.id in targets or found is None:
+            return False
+        assigned = [binding.node for binding in found[1] if not isinstance(binding.node, FUNCTIONS)]
+        inside = {id(part) for loop in site.loops for part in ast.walk(loop)}
+        return not any(node is None or id(node) in inside for node in assigned)
+    used = {part.id for part in ast.walk(function) if isinstance(part, ast.Name)}
+    inside = {id(part) for loop in site.loops for part in ast.walk(loop)}
+    for name in used - targets:
+        found = site.scope.find(name)
+        if found is not None and any(id(binding.node) in inside for binding in found[1] if binding.node is not None):
+            return False
+    wrapped = isinstance(function, ast.Call) and _is_fresh(machine, function, site.scope)
+    return not used & targets and (wrapped or isinstance(function, ast.Attribute))
+
+
+def _targets(loop: ast.AST) -> set[str]:
+    parts: list[ast.AST] = []
+    if isinstance(loop, ast.For | ast.AsyncFor):
+        parts = [loop.target]
+    elif isinstance(loop, COMPREHENSIONS):
+        parts = [generator.target for generator in loop.generators]
+    return {name.id for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)}
+
+
+def _is_used_within(machine: Machine, site: Site) -> bool:
+    """Whether the jitted function gets a name, and is called by it in the same round."""
+    statement = machine.module.parents.get(site.call)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name):
+        return False
+    calls = [part for part in ast.walk(site.loops[-1]) if isinstance(part, ast.Call)]
+    return any(isinstance(part.func, ast.Name) and part.func.id == target.id for part in calls)
+
+
+def _is_kept(machine: Machine, site: Site) -> bool:
+    """Whether an ``if`` around it lets it be made once alone: ``if key not in cache``, ``if step is None``."""
+    node: ast.AST | None = machine.module.parents.get(site.call)
+    while node is not None and node not in site.loops:
+        if isinstance(node, ast.If) and any(
+            isinstance(p, ast.NotIn | ast.Is | ast.Not | ast.Eq) for p in ast.walk(node.test)
+        ):
+            return True
+        node = machine.module.parents.get(node)
+    return False
+
+
+def _is_cached(machine: Machine, node: ast.AST) -> bool:
+    outer = Frame(machine.module.outer(node))
+    marks = getattr(node, "decorator_list", [])
+    return any(machine.path(mark.func if isinstance(mark, ast.Call) else mark, outer) in _CACHES for mark in marks)
+
+
+def _works_on_arguments(machine: Machine, site: Site, outer: FunctionNode) -> bool:
+    """Whether the call is on what its function is given, and that function's name does not say that it runs once."""
+    call = machine.module.parents.get(site.call)
+    own = {argument.arg for argument in arguments(outer)} - {"self", "cls"}
+    given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
+    used = {part.id for value in given for part in ast.walk(value) if isinstance(part, ast.Name)}
+    return bool(own & used) and _ONCE.match(getattr(outer, "name", "")) is None
+
+
+def _runs_again(machine: Machine, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether a call of the module, in a loop, is of this function, or of one that calls it."""
+    name = getattr(node, "name", "")
+    if not name or node in seen:
+        return False
+    for site in machine.module.calls:
+        called = site.call.func
+        if (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) != name:
+            continue
+        if site.loops or (
+            isinstance(site.scope.node, FUNCTIONS) and _runs_again(machine, site.scope.node, seen | {node})
+        ):
+            return True
+    return False

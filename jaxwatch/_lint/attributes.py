@@ -2,7 +2,7 @@
 
 import ast
 
-from jaxwatch._lint.classes import Class
+from jaxwatch._lint.classes import Class, class_of
 from jaxwatch._lint.evidence import ARRAY_ATTRIBUTES, STATIC_ATTRIBUTES, Shape, annotated
 from jaxwatch._lint.frames import Engine, Frame
 from jaxwatch._lint.transforms import defined
@@ -34,6 +34,10 @@ def of_path(engine: Engine, node: ast.Attribute, path: str, frame: Frame) -> Val
 def of(engine: Engine, node: ast.Attribute, base: Value, frame: Frame) -> Value:
     """Return what is known of an attribute of a value."""
     name = node.attr
+    of_class = class_of(node.value, frame.scope, engine.module)
+    if of_class is not None:
+        method = of_class.method(name)
+        return defined(engine, method[0], Frame(method[1])) if method is not None else Value(Kind.UNKNOWN, 0)
     if base.cls is not None:
         return _of_instance(engine, base, base.cls, name, frame)
     if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY, Kind.NUMPY, Kind.DOUBT}:

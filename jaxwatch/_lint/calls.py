@@ -2,7 +2,7 @@
 
 import ast
 
-from jaxwatch._lint import control, libraries, methods
+from jaxwatch._lint import control, libraries, methods, transforms
 from jaxwatch._lint.classes import Class, class_of
 from jaxwatch._lint.frames import QUIET, Engine, Frame
 from jaxwatch._lint.invocations import SPREAD, SPREAD_NAMES
@@ -16,6 +16,9 @@ def call(engine: Engine, node: ast.Call, frame: Frame) -> Value:
         handler = control.HANDLERS.get(path) or libraries.handler_of(path)
         if handler is not None:
             return handler(engine, node, path, frame)
+    how, options = transforms.applied(engine, node, frame)
+    if how:
+        return transforms.wrap(how, engine.eval(node.args[0], frame), options)
     if isinstance(node.func, ast.Attribute) and not path:
         base = engine.eval(node.func.value, frame)
         given, named = arguments(engine, node, frame)
@@ -37,7 +40,8 @@ def call(engine: Engine, node: ast.Call, frame: Frame) -> Value:
 
 def arguments(engine: Engine, node: ast.Call, frame: Frame) -> tuple[list[Value], dict[str, Value]]:
     """Evaluate a call's arguments; of those that are spread the join stands under a name of its own."""
-    given, named = [], {}
+    given: list[Value] = []
+    named: dict[str, Value] = {}
     spread = False
     for part in node.args:
         value = engine.eval(part, frame)

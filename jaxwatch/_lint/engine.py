@@ -121,6 +121,8 @@ class Machine:
     def _bound(self, where: Scope, bindings: list[Binding]) -> Value:
         last = bindings[-1].node
         functions = all(isinstance(binding.node, FUNCTIONS) for binding in bindings)
+        if not functions and isinstance(bindings[0].node, FUNCTIONS) and all(map(_is_call, bindings[1:])):
+            return defined(self, bindings[0].node, Frame(where))  # f = jit(f)
         if isinstance(last, (*FUNCTIONS, ast.ClassDef)) and (functions or len(bindings) == 1):
             return defined(self, last, Frame(where))
         if isinstance(last, ast.expr) and len(bindings) == 1:
@@ -139,6 +141,10 @@ class Machine:
         first = [argument.arg for argument in (*method.args.posonlyargs, *method.args.args)][:1]
         mine = first and where.bindings.get(first[0]) is bindings and not method.decorator_list
         return Class(parent, self.module.scopes[parent], self.module) if mine else None
+
+
+def _is_call(binding: Binding) -> bool:
+    return isinstance(binding.node, ast.Call)
 
 
 def _in_frames(name: str, frame: Frame | None) -> bool:

@@ -92,10 +92,20 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
         return base
     if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY} and index.mask and frame.staged:
         engine.report("JW308", node, node, frame)
+    if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY} and _has_traced_bound(engine, node.slice, frame):
+        engine.report("JW307", node, node, frame)
+        return TRACED
     if index.kind in TRACED_KINDS and (base.kind is Kind.NUMPY or _is_list(base)):
         engine.report("JW306", node.slice, node.slice, frame, doubt=index.kind is Kind.TREE and base.kind is Kind.BOX)
         return TRACED
     return _taken(node.slice, base, index)
+
+
+def _has_traced_bound(engine: Engine, index: ast.expr, frame: Frame) -> bool:
+    """Whether a slice's start, stop or step is traced."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    bounds = [bound for part in parts if isinstance(part, ast.Slice) for bound in (part.lower, part.upper, part.step)]
+    return any(engine.eval(bound, frame).kind in TRACED_KINDS for bound in bounds if bound is not None)
 
 
 def _is_list(base: Value) -> bool:
@@ -179,7 +189,8 @@ def _either(engine: Engine, node: ast.BoolOp, frame: Frame) -> Value:
 
 def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
     values = [engine.eval(node.left, frame), *(engine.eval(right, frame) for right in node.comparators)]
-    if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+    none = [part for part in (node.left, *node.comparators) if isinstance(part, ast.Constant) and part.value is None]
+    if none or all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
         return STATIC
     if isinstance(node.ops[0], ast.In | ast.NotIn):
         return _contains(engine, node, values, frame)

@@ -34,7 +34,9 @@ def invoke(engine: Engine, callee: Callee, given: Sequence[Value], named: Mappin
     how = callee.how
     if how in {"partial", "method"}:
         return invoke(engine, callee.inner, [*callee.given, *given], {**dict(callee.named), **named}, frame)
-    if how in transforms.AS_IS:
+    if how in transforms.HAIKU_FUNCTIONS:
+        return invoke(engine, callee.inner, given[transforms.own_arguments(callee) :], named, frame)
+    if how in transforms.AS_IS or how in transforms.HAIKU:
         return invoke(engine, callee.inner, given, named, frame)
     if how not in transforms.TRANSFORMS:
         doubtful = frame.within(doubt=True)

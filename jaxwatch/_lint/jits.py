@@ -60,7 +60,7 @@ def roots(machine: Machine) -> Iterator[Root]:
 
 def _wrapped_by(machine: Machine, site: Site) -> Root | None:
     frame = Frame(site.scope)
-    path = machine.path(site.call.func, frame)
+    path = machine.path(site.call.func, frame) or transforms.applied(machine, site.call, frame)[0]
     if path not in transforms.TRANSFORMS or path in transforms.HAIKU or path in transforms.AS_IS:
         return None
     value = machine.eval(site.call, frame) if machine.begin() else STATIC
@@ -81,7 +81,7 @@ def look(machine: Machine) -> None:
 
 def _run(machine: Machine, root: Root) -> None:
     codes = max((transforms.codes_of(layer.how) for layer in root.layers), key=_RANK.__getitem__, default=())
-    known = {"partial", "method"} | transforms.TRANSFORMS
+    known = {"partial", "method", *transforms.HAIKU_FUNCTIONS} | transforms.TRANSFORMS
     doubt = any(layer.how not in known for layer in root.layers)
     if not codes:
         return
@@ -111,7 +111,7 @@ def parameters(machine: Machine, root: Root) -> dict[str, Value]:
         test = kept(layer, held) if held is not None else None
         for at, argument in enumerate(arguments(node)):
             place = at - shift if argument.arg in names else -1
-            if layer.how not in {"partial", "method"} and (test is None or test(place, argument.arg)):
+            if layer.how not in {"partial", "method", *transforms.HAIKU_FUNCTIONS} and (test is None or test(place, argument.arg)):
                 fixed.setdefault(argument.arg, STATIC if test is not None else DOUBT)
     shapes = used(node, module.scopes[node])
     filtered = any(layer.how in transforms.FILTERED for layer in root.layers)

@@ -40,7 +40,11 @@ _SHAPED = {
     "tri": 0,
     "broadcast_to": 1,
     "reshape": 1,
+    "tile": 1,
+    "linspace": 2,
+    "repeat": 1,
 }
+_DRAWS_SHAPE = frozenset({"normal", "uniform", "bernoulli_shape", "exponential", "gumbel", "laplace", "truncated_normal_shape", "bits"})
 _MASKS = frozenset(
     """isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
     less_equal equal not_equal""".split()
@@ -60,6 +64,7 @@ _CLOCK = frozenset(
     datetime.datetime.today datetime.date.today time.thread_time timeit.default_timer""".split()
 )
 _DRAWN = ("numpy.random.", "random.", "secrets.", "uuid.uuid1", "uuid.uuid4", "os.urandom")
+_GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"})
 _ENVIRONMENT = ("os.getenv", "os.environ.", "os.environb.", "os.getenvb")
 _WRITES = ("logging.", "absl.logging.", "warnings.warn", "time.sleep", "builtins.open", "builtins.input", "numpy.save")
 _PRINTS = frozenset(
@@ -105,6 +110,8 @@ def held_by(values: list[Value]) -> bool | None:
 def _faulty(code: str) -> Handler:
     def handle(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
         values_of(engine, node, frame)
+        if path in _GENERATORS:
+            return Value(Kind.DRAWS, frame.level)
         engine.report(code, node, node if code != "JW101" else node.func, frame)
         return UNKNOWN if path.startswith("builtins.") else STATIC
 
@@ -140,7 +147,7 @@ def _jnp(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
 def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value], frame: Frame) -> None:
     if name == "arange":
         parts = values[: len(node.args)]
-    elif name in _SHAPED and len(node.args) > _SHAPED[name]:
+    elif name in _SHAPED and len(node.args) > _SHAPED[name] and "total_repeat_length" not in [word.arg for word in node.keywords]:
         shape = values[_SHAPED[name]]
         parts = [shape, *(shape.items or [])]
     else:
@@ -152,6 +159,12 @@ def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value],
         engine.report(
             "JW307", node, node, frame, doubt=not any(part.kind is Kind.TRACED for part in parts) and name != "arange"
         )
+
+
+def _check_parts(engine: Engine, node: ast.Call, shape: Value, frame: Frame) -> None:
+    parts = [shape, *(shape.items or [])]
+    if any(part.kind is Kind.TRACED or (part.kind is Kind.TREE and part is not shape) for part in parts):
+        engine.report("JW307", node, node, frame)
 
 
 def _tree(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
@@ -179,6 +192,10 @@ def _jax(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
         return box([TRACED if held_by(values) else UNKNOWN, UNKNOWN])
     if path.startswith(("jax.random.key_impl", "jax.random.key_data_shape", "jax.nn.initializers.")):
         return UNKNOWN
+    if path.startswith("jax.random.") and len(values) > 1 and path.rpartition(".")[2] in _DRAWS_SHAPE:
+        _check_parts(engine, node, values[1], frame)
+    if path == "jax.nn.one_hot" and len(values) > 1:
+        _check_parts(engine, node, values[1], frame)
     if path.startswith(_ARRAYS):
         return _result(held_by(values), frame)
     if path in {"jax.device_put", "jax.block_until_ready", "jax.reshard"} and values:

@@ -34,6 +34,9 @@ def call(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame:
     if not isinstance(function, ast.Attribute):
         return None
     name = function.attr
+    if base.kind is Kind.DRAWS:
+        engine.report("JW201", node, node, frame)
+        return NUMPY
     if base.kind in MAYBE:
         return _of_traced(engine, node, name, base, given, frame)
     if name in stores.MUTATORS and base.kind in {Kind.BOX, Kind.UNKNOWN}:

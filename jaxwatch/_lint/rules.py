@@ -63,7 +63,7 @@ RULES = {
             "`{what}` must be a Python int and is traced: use jax.lax.fori_loop, or make it static",
         ),
         Rule("JW306", "index", "`{what}` indexes a Python list or numpy array and is traced: make that a jnp array"),
-        Rule("JW307", "shape", "`{what}` is a shape and is traced: make it static"),
+        Rule("JW307", "shape", "`{what}` takes a size that is traced: make that static, or use jax.lax.dynamic_slice"),
         Rule(
             "JW308",
             "size by value",

@@ -39,8 +39,9 @@ def lint(
 
 
 def _of_file(path: str, *, pedantic: bool) -> tuple[list[Finding], list[tuple[int, int]]]:
+    places: list[tuple[int, int]] = []
     try:
-        source, places = files.text_of(path), []
+        source = files.text_of(path)
         if path.endswith(".ipynb"):
             source, places = notebooks.source_of(source)
     except SyntaxError as error:

@@ -98,7 +98,7 @@ def _known(engine: Engine, target: ast.AST, value: Value) -> bool:
 
 
 def _is_structure(source: ast.AST, value: Value) -> bool:
-    literal = isinstance(source, ast.Constant | ast.JoinedStr) or value == Value(Kind.BOX, value.owner, ())
+    literal = isinstance(source, ast.Constant | ast.JoinedStr | ast.BinOp) or value == Value(Kind.BOX, value.owner, ())
     static = value.kind is Kind.STATIC or (value.kind is Kind.BOX and traced_in(value) is False and _all_static(value))
     return static and not literal
 

@@ -26,6 +26,9 @@ VALUE_AND_GRADS = frozenset({"jax.value_and_grad", "equinox.filter_value_and_gra
 SHAPES = frozenset({"jax.make_jaxpr", "equinox.filter_make_jaxpr"})
 AS_IS = frozenset({"jax.custom_jvp", "jax.custom_vjp", "jax.custom_gradient", "jax.named_call", "equinox.filter_custom_vjp", "jax.custom_batching.custom_vmap", "jax.inline", "equinox.internal.noinline", "jax.disable_jit"})  # fmt: skip
 HAIKU = frozenset({"haiku.transform", "haiku.transform_with_state", "haiku.without_apply_rng"})
+# The functions that they return, and how many of the first arguments are theirs.
+HAIKU_FUNCTIONS = frozenset({"haiku.apply", "haiku.init"})
+_OWN = {"haiku.transform": 2, "haiku.transform_with_state": 3, "haiku.without_apply_rng": 1}
 TRANSFORMS = JITS | STAGED | REMATS | MAPS | GRADS | VALUE_AND_GRADS | SHAPES | AS_IS | HAIKU | {"flax.linen.scan"}
 # Decorators that leave a function as it is, for what matters here.
 _NEUTRAL = frozenset(
@@ -67,6 +70,9 @@ def decorated(engine: Engine, decorator: ast.expr, value: Value, frame: Frame) -
 
 def transform_of(engine: Engine, decorator: ast.expr, frame: Frame) -> tuple[str, ast.Call | None]:
     """Return the path of a decorator and the call with its options: ``@jit``, ``@jit(…)``, ``@partial(jit, …)``."""
+    found = frame.scope.find(decorator.id) if isinstance(decorator, ast.Name) else None
+    if found is not None and len(found[1]) == 1 and isinstance(found[1][0].node, ast.Call):
+        decorator, frame = found[1][0].node, Frame(found[0])  # jit_static = partial(jax.jit, static_argnums=0)
     if not isinstance(decorator, ast.Call):
         return engine.path(decorator, frame), None
     how = engine.path(decorator.func, frame)
@@ -75,11 +81,30 @@ def transform_of(engine: Engine, decorator: ast.expr, frame: Frame) -> tuple[str
     return how, decorator
 
 
+def applied(engine: Engine, call: ast.Call, frame: Frame) -> tuple[str, ast.Call | None]:
+    """Return the transform that ``partial(jit, …)(f)`` or ``jit(static_argnums=0)(f)`` applies, with its options."""
+    if not call.args or isinstance(call.func, ast.Attribute):
+        return "", None
+    how, options = transform_of(engine, call.func, frame)
+    partial = options is not None and engine.path(options.func, frame).endswith("partial")
+    bare = options is not None and len(options.args) == int(partial) and "fun" not in {word.arg for word in options.keywords}
+    return (how, options) if how in TRANSFORMS and bare else ("", None)
+
+
 def wrap(how: str, value: Value, call: ast.Call | None) -> Value:
     """Return the value of a function under a transform."""
     if value.kind is not Kind.FUNCTION or value.callee is None:
         return UNKNOWN
     return Value(Kind.FUNCTION, callee=Callee(how=how, inner=value.callee, call=call))
+
+
+def own_arguments(callee: Callee) -> int:
+    """Return how many of the first arguments are haiku's own: parameters, state, key."""
+    inner = callee.inner
+    if callee.how == "haiku.init" or inner is None:
+        return 1
+    stateful = inner.inner is not None and inner.inner.how == "haiku.transform_with_state"
+    return _OWN.get(inner.how, 2) + int(stateful)
 
 
 def option(call: ast.Call | None, name: str, scope: Scope) -> object:

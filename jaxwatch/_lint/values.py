@@ -21,6 +21,7 @@ class Kind(Enum):
     DOUBT = auto()  # may be traced
     BOX = auto()  # Python's list, tuple, dict or set, or an object with fields
     NUMPY = auto()
+    DRAWS = auto()  # a generator of random numbers, of numpy or Python
     ARRAY = auto()  # jax's, and not traced
     FUNCTION = auto()
 

@@ -9,7 +9,7 @@ from jaxwatch._lint.frames import Frame
 from jaxwatch._lint.names import path_of, text_of
 from jaxwatch._lint.rules import RULES, Finding
 from jaxwatch._lint.scopes import FUNCTIONS, Binding, Module, Scope
-from jaxwatch._lint.transforms import defined
+from jaxwatch._lint.transforms import TRANSFORMS, defined
 from jaxwatch._lint.values import UNKNOWN, Callee, Kind, Value
 
 # Expressions that are looked at for one traced function with all that it calls, and for a file.
@@ -121,7 +121,7 @@ class Machine:
     def _bound(self, where: Scope, bindings: list[Binding]) -> Value:
         last = bindings[-1].node
         functions = all(isinstance(binding.node, FUNCTIONS) for binding in bindings)
-        if not functions and isinstance(bindings[0].node, FUNCTIONS) and all(map(_is_call, bindings[1:])):
+        if not functions and isinstance(bindings[0].node, FUNCTIONS) and all(self._is_transform(where, each) for each in bindings[1:]):
             return defined(self, bindings[0].node, Frame(where))  # f = jit(f)
         if isinstance(last, (*FUNCTIONS, ast.ClassDef)) and (functions or len(bindings) == 1):
             return defined(self, last, Frame(where))
@@ -132,6 +132,9 @@ class Machine:
             return value
         return Value(Kind.UNKNOWN, 0, cls=self._instance(where, bindings))
 
+    def _is_transform(self, where: Scope, binding: Binding) -> bool:
+        return isinstance(binding.node, ast.Call) and path_of(binding.node.func, where) in TRANSFORMS
+
     def _instance(self, where: Scope, bindings: list[Binding]) -> Class | None:
         """Return the class of a method's self."""
         method = where.node
@@ -141,10 +144,6 @@ class Machine:
         first = [argument.arg for argument in (*method.args.posonlyargs, *method.args.args)][:1]
         mine = first and where.bindings.get(first[0]) is bindings and not method.decorator_list
         return Class(parent, self.module.scopes[parent], self.module) if mine else None
-
-
-def _is_call(binding: Binding) -> bool:
-    return isinstance(binding.node, ast.Call)
 
 
 def _in_frames(name: str, frame: Frame | None) -> bool:

@@ -119,7 +119,10 @@ def _taken(index: ast.expr, base: Value, at: Value) -> Value:
         if base.items is not None and isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
             last = index.operand.value
             return base.items[-last] if isinstance(last, int) and 0 < last <= len(base.items) else UNKNOWN
-        return box_of(element(base), base.owner) if isinstance(index, ast.Slice) else element(base)
+        if isinstance(index, ast.Slice):
+            return box_of(element(base), base.owner)
+        its = element(base)
+        return replace(its, owner=base.owner) if its.kind is Kind.UNKNOWN else its
     if base.kind is Kind.TREE:
         whole = isinstance(index, ast.Tuple | ast.Slice) or at.kind is Kind.TRACED
         return TRACED if whole else TREE

@@ -117,9 +117,7 @@ def _unmapped(how: str, call: ast.Call | None, frame: Frame) -> list[object]:
 
 def kept(callee: Callee, static: Statics) -> Callable[[int, str], bool]:
     """Return a test of whether an argument, by position or by name, is left as it is."""
-    node = callee.base().node
-    shift = bound_within(callee.inner)
-    names = [argument.arg for argument in positional(node)][shift:] if isinstance(node, FUNCTIONS) else []
+    names = places(callee.inner)
 
     def keep(at: int, name: str) -> bool:
         if name in names:
@@ -135,13 +133,15 @@ def kept(callee: Callee, static: Statics) -> Callable[[int, str], bool]:
     return keep
 
 
-def bound_within(callee: Callee | None) -> int:
-    """Return how many of the first arguments partials and methods have bound."""
-    count = 0
-    while callee is not None:
-        count += len(callee.given)
-        callee = callee.inner
-    return count
+def places(callee: Callee | None) -> list[str]:
+    """Return the names of the parameters that a call of a function, or of a wrapped one, gives by position."""
+    if callee is None:
+        return []
+    if callee.inner is None:
+        return [argument.arg for argument in positional(callee.node)] if isinstance(callee.node, FUNCTIONS) else []
+    if callee.how in transforms.HAIKU_FUNCTIONS:
+        return [""] * transforms.own_arguments(callee) + places(callee.inner)
+    return places(callee.inner)[len(callee.given) :]
 
 
 def positional(node: FunctionNode) -> list[ast.arg]:

@@ -8,7 +8,7 @@ from jaxwatch._lint import transforms
 from jaxwatch._lint.classes import Class
 from jaxwatch._lint.engine import Machine
 from jaxwatch._lint.frames import Frame
-from jaxwatch._lint.invocations import bound_within, default_of, kept, positional, statics
+from jaxwatch._lint.invocations import default_of, kept, places, positional, statics
 from jaxwatch._lint.jits import Root, passed_by, roots
 from jaxwatch._lint.names import text_of
 from jaxwatch._lint.scopes import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Site, arguments
@@ -50,7 +50,7 @@ def look(machine: Machine) -> None:
 
 def _check_options(machine: Machine, root: Root, layer: Callee) -> None:
     node = root.node
-    names = [argument.arg for argument in positional(node)][bound_within(layer.inner) :]
+    names = places(layer.inner)
     every = {argument.arg for argument in arguments(node)}
     if any(each.how not in transforms.TRANSFORMS | {"partial", "method"} for each in root.layers):
         return  # what a decorator that is not known returns may have other parameters
@@ -82,7 +82,7 @@ def _check_hashes(machine: Machine, root: Root, layer: Callee) -> None:
     if held is None or not (held.numbers or held.names):
         return
     test, node = kept(layer, held), root.node
-    names = [argument.arg for argument in positional(node)][bound_within(layer.inner) :]
+    names = places(layer.inner)
     for argument in [*positional(node), *node.args.kwonlyargs]:
         at = names.index(argument.arg) if argument.arg in names else -1
         default = default_of(node, argument.arg)

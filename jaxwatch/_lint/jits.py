@@ -10,7 +10,7 @@ from jaxwatch._lint.control import BEGIN
 from jaxwatch._lint.engine import Machine
 from jaxwatch._lint.evidence import Shape, annotated, used
 from jaxwatch._lint.frames import CONCRETE, EACH_CALL, KEPT, Frame
-from jaxwatch._lint.invocations import bound_within, default_of, kept, positional, run, statics
+from jaxwatch._lint.invocations import default_of, kept, places, positional, run, statics
 from jaxwatch._lint.scopes import FUNCTIONS, FunctionNode, Module, Scope, Site, arguments
 from jaxwatch._lint.values import DOUBT, STATIC, TRACED, TREE, Callee, Kind, Value, box_of
 
@@ -98,19 +98,18 @@ _RANK: dict[tuple[str, ...], int] = {(): 0, CONCRETE: 1, EACH_CALL: 2, KEPT: 3}
 def parameters(machine: Machine, root: Root) -> dict[str, Value]:
     """Return what is known of each parameter of a function that is traced."""
     node, module = root.node, machine.module
-    names = [argument.arg for argument in positional(node)]
     fixed: dict[str, Value] = {}
     staged = any(layer.how in transforms.JITS for layer in root.layers)
     for layer in root.layers:
-        shift = bound_within(layer.inner)
-        fixed |= {name: replace(value, owner=0) for name, value in zip(names[shift:], layer.given, strict=False)}
+        names = places(layer.inner)
+        fixed |= {name: replace(value, owner=0) for name, value in zip(names, layer.given, strict=False)}
         fixed |= {name: replace(value, owner=0) for name, value in layer.named}
         if staged and layer.how not in transforms.JITS:
             continue  # what jit made a tracer stays one
         held = statics(layer, Frame(root.scope))
         test = kept(layer, held) if held is not None else None
-        for at, argument in enumerate(arguments(node)):
-            place = at - shift if argument.arg in names else -1
+        for argument in arguments(node):
+            place = names.index(argument.arg) if argument.arg in names else -1
             if layer.how not in {"partial", "method", *transforms.HAIKU_FUNCTIONS} and (test is None or test(place, argument.arg)):
                 fixed.setdefault(argument.arg, STATIC if test is not None else DOUBT)
     shapes = used(node, module.scopes[node])
@@ -179,8 +178,8 @@ def _calls_of(root: Root, module: Module) -> list[Site]:
 def passed_by(root: Root, name: str, module: Module) -> list[tuple[ast.expr, Scope]]:
     """Return what calls of the module give for a parameter of a jitted function, and where."""
     node = root.node
-    places = [argument.arg for argument in positional(node)]
-    at = places.index(name) - bound_within(root.callee) if name in places else -1
+    names = places(root.callee)
+    at = names.index(name) if name in names else -1
     method = isinstance(module.parents.get(node), ast.ClassDef)
     found = []
     for site in _calls_of(root, module):

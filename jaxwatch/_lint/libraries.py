@@ -156,14 +156,12 @@ def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value],
         ]
         parts = [part for shape in named for part in (shape, *(shape.items or []))]
     if any(part.kind in CERTAIN for part in parts):
-        engine.report(
-            "JW307", node, node, frame, doubt=not any(part.kind is Kind.TRACED for part in parts) and name != "arange"
-        )
+        engine.report("JW307", node, node, frame)
 
 
 def _check_parts(engine: Engine, node: ast.Call, shape: Value, frame: Frame) -> None:
     parts = [shape, *(shape.items or [])]
-    if any(part.kind is Kind.TRACED or (part.kind is Kind.TREE and part is not shape) for part in parts):
+    if any(part.kind in CERTAIN for part in parts):
         engine.report("JW307", node, node, frame)
 
 

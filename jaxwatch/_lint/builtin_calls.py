@@ -3,6 +3,7 @@
 import ast
 
 from jaxwatch._lint.frames import Engine, Frame, Handler
+from jaxwatch._lint.tables import words
 from jaxwatch._lint.values import (
     CERTAIN,
     DOUBT,
@@ -142,7 +143,11 @@ BUILTINS: dict[str, Handler] = {
     **{f"builtins.{name}": _any for name in ("any", "all")},
     **{
         f"builtins.{name}": _static
-        for name in "len isinstance issubclass type hasattr callable id repr str format hash dir vars ord chr ascii".split()
+        for name in words(
+            """
+    len isinstance issubclass type hasattr callable id repr str format hash dir vars ord chr ascii
+    """
+        )
     },
     **{f"builtins.{name}": _first for name in ("abs", "round", "divmod", "pow")},
     **{f"builtins.{name}": _collect for name in ("list", "tuple", "set", "frozenset", "dict", "reversed", "iter")},

@@ -3,9 +3,8 @@
 import ast
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import replace
 
 from jaxwatch._lint import jit_rules, jits

@@ -6,26 +6,29 @@ from dataclasses import dataclass
 
 from jaxwatch._lint.names import path_of
 from jaxwatch._lint.scopes import Module, Scope
+from jaxwatch._lint.tables import words
 
 # Bases and decorators by which a class becomes a pytree; those in the second are static in what is no array.
-_TREES = (
-    "typing.NamedTuple", "collections.namedtuple", "flax.struct.dataclass", "flax.struct.PyTreeNode", "chex.dataclass",
-    "flax.training.train_state.TrainState", "jax.tree_util.register_dataclass", "jax.tree.register_dataclass",
-    "jax.tree_util.register_pytree_node_class", "jax.tree_util.register_pytree_with_keys_class", "jax_dataclasses.pytree_dataclass",
-)  # fmt: skip
-_OPEN = (
-    "equinox.Module",
-    "flax.nnx.Module",
-    "flax.nnx.Object",
-    "flax.nnx.Pytree",
-    "simple_pytree.Pytree",
-    "treex.Module",
+_TREES = words(
+    """
+    typing.NamedTuple collections.namedtuple flax.struct.dataclass flax.struct.PyTreeNode chex.dataclass
+    flax.training.train_state.TrainState jax.tree_util.register_dataclass jax.tree.register_dataclass
+    jax.tree_util.register_pytree_node_class jax.tree_util.register_pytree_with_keys_class
+    jax_dataclasses.pytree_dataclass
+    """
+)
+_OPEN = words(
+    """
+    equinox.Module flax.nnx.Module flax.nnx.Object flax.nnx.Pytree simple_pytree.Pytree treex.Module
+    """
 )
 # Bases and decorators that make none.
-_PLAIN = (
-    "builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "flax.linen.Module", "haiku.Module", "dataclasses.dataclass",
-    "builtins.Exception", "enum.Enum",
-)  # fmt: skip
+_PLAIN = words(
+    """
+    builtins.object abc.ABC typing.Generic typing.Protocol flax.linen.Module haiku.Module dataclasses.dataclass
+    builtins.Exception enum.Enum
+    """
+)
 _REGISTER = ("register_pytree", "register_dataclass", "register_static")
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -5,7 +5,6 @@ import ast
 from jaxwatch._lint.frames import Engine, Frame, Handler
 from jaxwatch._lint.transforms import TRANSFORMS, wrap
 from jaxwatch._lint.values import (
-    ARRAY,
     DOUBT,
     STATIC,
     TRACED,
@@ -16,7 +15,6 @@ from jaxwatch._lint.values import (
     Value,
     as_traced,
     box,
-    box_of,
     element,
     join_all,
     traced_in,

@@ -121,7 +121,11 @@ class Machine:
     def _bound(self, where: Scope, bindings: list[Binding]) -> Value:
         last = bindings[-1].node
         functions = all(isinstance(binding.node, FUNCTIONS) for binding in bindings)
-        if not functions and isinstance(bindings[0].node, FUNCTIONS) and all(self._is_transform(where, each) for each in bindings[1:]):
+        if (
+            not functions
+            and isinstance(bindings[0].node, FUNCTIONS)
+            and all(self._is_transform(where, each) for each in bindings[1:])
+        ):
             return defined(self, bindings[0].node, Frame(where))  # f = jit(f)
         if isinstance(last, (*FUNCTIONS, ast.ClassDef)) and (functions or len(bindings) == 1):
             return defined(self, last, Frame(where))

@@ -6,25 +6,46 @@ from enum import Enum, auto
 from jaxwatch._lint.classes import Class, class_of
 from jaxwatch._lint.names import path_of
 from jaxwatch._lint.scopes import FunctionNode, Module, Scope, arguments
+from jaxwatch._lint.tables import words
 
 # Attributes of arrays that are known while tracing, and such that are arrays.
-STATIC_ATTRIBUTES = frozenset(
-    "shape ndim dtype size itemsize nbytes weak_type aval sharding device devices is_fully_addressable vma format".split()
+STATIC_ATTRIBUTES = words(
+    """
+    shape ndim dtype size itemsize nbytes weak_type aval sharding device devices is_fully_addressable vma format
+    """
 )
-ARRAY_ATTRIBUTES = frozenset("T mT real imag at".split())
-ARRAY_METHODS = frozenset(
-    """all any argmax argmin argpartition argsort astype choose clip compress conj conjugate cumprod cumsum diagonal dot
-    flatten max mean min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take trace
-    transpose var view block_until_ready""".split()
+ARRAY_ATTRIBUTES = words("T mT real imag at")
+ARRAY_METHODS = words(
+    """
+    all any argmax argmin argpartition argsort astype choose clip compress conj conjugate cumprod cumsum
+    diagonal dot flatten max mean min nonzero prod ptp ravel repeat reshape round searchsorted sort squeeze std
+    sum swapaxes take trace transpose var view block_until_ready
+    """
 )
 _VALUES = frozenset({"item", "tolist"})
-_BOX_ATTRIBUTES = frozenset("items keys values append extend pop get update setdefault _replace _asdict insert".split())
-_TAKE_MANY = frozenset(
-    """array asarray stack concatenate concat vstack hstack dstack column_stack block shape ndim size broadcast_arrays
-    broadcast_shapes meshgrid ix_ result_type""".split()
+_BOX_ATTRIBUTES = words(
+    """
+    items keys values append extend pop get update setdefault _replace _asdict insert
+    """
 )
-_ARRAYS = ("Array", "ndarray", "ArrayLike", "Float", "Int", "Bool", "Num", "Key", "UInt", "Complex", "Shaped", "PRNGKeyArray", "Tracer", "Scalar", "KeyArray", "ArrayDevice", "Inexact", "PRNGKey", "Real", "Numeric")  # fmt: skip
-_BOXES = ("list", "dict", "tuple", "set", "List", "Dict", "Tuple", "Sequence", "Mapping", "Iterable", "Callable", "PyTree", "NamedTuple", "FrozenDict", "ArrayTree", "Params", "OptState", "TrainState", "Any")  # fmt: skip
+_TAKE_MANY = words(
+    """
+    array asarray stack concatenate concat vstack hstack dstack column_stack block shape ndim size
+    broadcast_arrays broadcast_shapes meshgrid ix_ result_type
+    """
+)
+_ARRAYS = words(
+    """
+    Array ndarray ArrayLike Float Int Bool Num Key UInt Complex Shaped PRNGKeyArray Tracer Scalar KeyArray
+    ArrayDevice Inexact PRNGKey Real Numeric
+    """
+)
+_BOXES = words(
+    """
+    list dict tuple set List Dict Tuple Sequence Mapping Iterable Callable PyTree NamedTuple FrozenDict
+    ArrayTree Params OptState TrainState Any
+    """
+)
 
 
 class Shape(Enum):
@@ -121,7 +142,8 @@ def _by_index(name: str, index: ast.expr) -> list[tuple[str, Shape]]:
 def _by_comparison(node: ast.Compare) -> list[tuple[str, Shape]]:
     if all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops):
         return _names([node.left, *node.comparators], Shape.ARRAY)
-    return _names(node.comparators, Shape.BOX) if isinstance(node.ops[0], ast.In | ast.NotIn) else []
+    number = isinstance(node.left, ast.Constant) and not isinstance(node.left.value, str)
+    return _names(node.comparators, Shape.BOX) if isinstance(node.ops[0], ast.In | ast.NotIn) and not number else []
 
 
 def _by_call(node: ast.Call, scope: Scope) -> list[tuple[str, Shape]]:

@@ -186,8 +186,8 @@ def _either(engine: Engine, node: ast.BoolOp, frame: Frame) -> Value:
     for operand in node.values[:-1]:
         values.append(engine.truth(operand, branch, "JW304"))
         engine.refined(operand, branch, holds=isinstance(node.op, ast.And))
-    values.append(engine.eval(node.values[-1], branch))
-    return join_all(values)
+    last = engine.eval(node.values[-1], branch)
+    return last if last.kind in TRACED_KINDS else join_all([*values, last])
 
 
 def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
@@ -212,7 +212,12 @@ def _contains(engine: Engine, node: ast.Compare, values: list[Value], frame: Fra
     texts = [
         part for part in ast.walk(node.comparators[0]) if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
-    if values[1].kind is Kind.TRACED or (values[0].kind in TRACED_KINDS and _is_list(values[1]) and not texts):
+    number = isinstance(node.left, ast.Constant) and isinstance(node.left.value, int | float)
+    if (
+        values[1].kind is Kind.TRACED
+        or (number and values[1].kind is Kind.TREE)
+        or (values[0].kind in TRACED_KINDS and _is_list(values[1]) and not texts)
+    ):
         engine.report("JW304", node, node, frame)
         return STATIC
     return STATIC if Kind.DOUBT not in {values[0].kind, values[1].kind} else UNKNOWN
@@ -238,7 +243,7 @@ def _ternary(engine: Engine, node: ast.IfExp, frame: Frame) -> Value:
     return join(engine.eval(node.body, yes), engine.eval(node.orelse, no))
 
 
-def _comprehension(engine: Engine, node: Any, frame: Frame) -> Value:  # noqa: ANN401 -- of four types of ast
+def _comprehension(engine: Engine, node: Any, frame: Frame) -> Value:
     inner = frame.within()
     for generator in node.generators:
         engine.store(generator.target, element(engine.eval(generator.iter, inner)), inner)

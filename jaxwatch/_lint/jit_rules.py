@@ -12,6 +12,7 @@ from jaxwatch._lint.invocations import default_of, kept, places, positional, sta
 from jaxwatch._lint.jits import Root, passed_by, roots
 from jaxwatch._lint.names import text_of
 from jaxwatch._lint.scopes import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Site, arguments
+from jaxwatch._lint.tables import words
 from jaxwatch._lint.values import Callee
 
 _OPTIONS = {
@@ -21,7 +22,12 @@ _OPTIONS = {
     "donate_argnames": "JW602",
 }
 _UNHASHABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-_MAKERS = frozenset({"builtins.list", "builtins.dict", "builtins.set", "builtins.bytearray", "collections.defaultdict", "collections.deque", "collections.OrderedDict"})  # fmt: skip
+_MAKERS = words(
+    """
+    builtins.list builtins.dict builtins.set builtins.bytearray collections.defaultdict collections.deque
+    collections.OrderedDict
+    """
+)
 _ARRAY_MAKERS = ("numpy.", "jax.numpy.")
 # Of functions that run once, by custom.
 _ONCE = re.compile(

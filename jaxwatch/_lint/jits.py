@@ -10,7 +10,7 @@ from jaxwatch._lint.control import BEGIN
 from jaxwatch._lint.engine import Machine
 from jaxwatch._lint.evidence import Shape, annotated, used
 from jaxwatch._lint.frames import CONCRETE, EACH_CALL, KEPT, Frame
-from jaxwatch._lint.invocations import default_of, kept, places, positional, run, statics
+from jaxwatch._lint.invocations import default_of, kept, places, run, statics
 from jaxwatch._lint.scopes import FUNCTIONS, FunctionNode, Module, Scope, Site, arguments
 from jaxwatch._lint.values import DOUBT, STATIC, TRACED, TREE, Callee, Kind, Value, box_of
 
@@ -98,30 +98,43 @@ _RANK: dict[tuple[str, ...], int] = {(): 0, CONCRETE: 1, EACH_CALL: 2, KEPT: 3}
 def parameters(machine: Machine, root: Root) -> dict[str, Value]:
     """Return what is known of each parameter of a function that is traced."""
     node, module = root.node, machine.module
-    fixed: dict[str, Value] = {}
-    staged = any(layer.how in transforms.JITS for layer in root.layers)
-    for layer in root.layers:
-        names = places(layer.inner)
-        fixed |= {name: replace(value, owner=0) for name, value in zip(names, layer.given, strict=False)}
-        fixed |= {name: replace(value, owner=0) for name, value in layer.named}
-        if staged and layer.how not in transforms.JITS:
-            continue  # what jit made a tracer stays one
-        held = statics(layer, Frame(root.scope))
-        test = kept(layer, held) if held is not None else None
-        for argument in arguments(node):
-            place = names.index(argument.arg) if argument.arg in names else -1
-            if layer.how not in {"partial", "method", *transforms.HAIKU_FUNCTIONS} and (test is None or test(place, argument.arg)):
-                fixed.setdefault(argument.arg, STATIC if test is not None else DOUBT)
+    fixed = {**_left(root), **_bound(root)}
     shapes = used(node, module.scopes[node])
     filtered = any(layer.how in transforms.FILTERED for layer in root.layers)
     found = {}
     for at, argument in enumerate(arguments(node)):
-        first = at == 0 and isinstance(module.parents.get(node), ast.ClassDef)
         value = fixed.get(argument.arg)
         if value is None:
             value = _free(machine, root, argument, shapes.get(argument.arg, Shape.EITHER), filtered=filtered)
+        first = at == 0 and isinstance(module.parents.get(node), ast.ClassDef)
         found[argument.arg] = _self(value, module, node) if first and not _is_static_method(machine, node) else value
     return found
+
+
+def _bound(root: Root) -> dict[str, Value]:
+    """Return what partials and methods bind."""
+    found: dict[str, Value] = {}
+    for layer in root.layers:
+        given = zip(places(layer.inner), layer.given, strict=False)
+        found |= {name: replace(value, owner=0) for name, value in [*given, *layer.named]}
+    return found
+
+
+def _left(root: Root) -> dict[str, Value]:
+    """Return the parameters that no transform makes tracers; what jit made a tracer stays one within."""
+    layers = [
+        layer for layer in root.layers if layer.how in transforms.TRANSFORMS - transforms.AS_IS - transforms.HAIKU
+    ]
+    jits = [layer for layer in layers if layer.how in transforms.JITS]
+    told: dict[str, list[Value | None]] = {}
+    for layer in jits or layers:
+        names, held = places(layer.inner), statics(layer, Frame(root.scope))
+        test = kept(layer, held) if held is not None else None
+        for argument in arguments(root.node):
+            place = names.index(argument.arg) if argument.arg in names else -1
+            left = DOUBT if test is None else STATIC if test(place, argument.arg) else None
+            told.setdefault(argument.arg, []).append(left)
+    return {name: values[0] for name, values in told.items() if values[0] is not None and None not in values}
 
 
 def _is_static_method(machine: Machine, node: FunctionNode) -> bool:

@@ -4,6 +4,7 @@ import ast
 
 from jaxwatch._lint.builtin_calls import BUILTINS
 from jaxwatch._lint.frames import Engine, Frame, Handler
+from jaxwatch._lint.tables import words
 from jaxwatch._lint.values import (
     ARRAY,
     CERTAIN,
@@ -23,12 +24,16 @@ from jaxwatch._lint.values import (
     traced_in,
 )
 
-_STATIC_JNP = frozenset(
-    """shape ndim size dtype issubdtype result_type promote_types finfo iinfo isscalar iscomplexobj isrealobj can_cast
-    broadcast_shapes set_printoptions get_printoptions""".split()
+_STATIC_JNP = words(
+    """
+    shape ndim size dtype issubdtype result_type promote_types finfo iinfo isscalar iscomplexobj isrealobj
+    can_cast broadcast_shapes set_printoptions get_printoptions
+    """
 )
-_SIZED = frozenset(
-    "nonzero unique argwhere flatnonzero where union1d intersect1d setdiff1d unique_values extract".split()
+_SIZED = words(
+    """
+    nonzero unique argwhere flatnonzero where union1d intersect1d setdiff1d unique_values extract
+    """
 )
 _SHAPED = {
     "zeros": 0,
@@ -44,35 +49,51 @@ _SHAPED = {
     "linspace": 2,
     "repeat": 1,
 }
-_DRAWS_SHAPE = frozenset({"normal", "uniform", "bernoulli_shape", "exponential", "gumbel", "laplace", "truncated_normal_shape", "bits"})
-_MASKS = frozenset(
-    """isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
-    less_equal equal not_equal""".split()
+_DRAWS_SHAPE = frozenset(
+    {"normal", "uniform", "bernoulli_shape", "exponential", "gumbel", "laplace", "truncated_normal_shape", "bits"}
+)
+_MASKS = words(
+    """
+    isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
+    less_equal equal not_equal
+    """
 )
 # Of numpy: those that look at no value, and those that call the method of that name, which a tracer has (numpy 1.26, 2.4).
-_STATIC_NUMPY = frozenset(
-    """shape ndim size dtype result_type promote_types isscalar issubdtype iscomplexobj isrealobj can_cast finfo iinfo iterable
-    broadcast_shapes testing printoptions""".split()
+_STATIC_NUMPY = words(
+    """
+    shape ndim size dtype result_type promote_types isscalar issubdtype iscomplexobj isrealobj can_cast finfo
+    iinfo iterable broadcast_shapes testing printoptions
+    """
 )
-_BY_METHOD = frozenset(
-    """all any amax amin argmax argmin argsort around array_equal array_equiv cumprod cumsum flip imag isreal max mean min
-    permute_dims prod real repeat rollaxis round searchsorted squeeze std sum transpose unstack var""".split()
+_BY_METHOD = words(
+    """
+    all any amax amin argmax argmin argsort around array_equal array_equiv cumprod cumsum flip imag isreal max
+    mean min permute_dims prod real repeat rollaxis round searchsorted squeeze std sum transpose unstack var
+    """
 )
-_CLOCK = frozenset(
-    """time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns time.process_time
-    time.process_time_ns time.localtime time.gmtime time.strftime time.ctime datetime.datetime.now datetime.datetime.utcnow
-    datetime.datetime.today datetime.date.today time.thread_time timeit.default_timer""".split()
+_CLOCK = words(
+    """
+    time.time time.time_ns time.perf_counter time.perf_counter_ns time.monotonic time.monotonic_ns
+    time.process_time time.process_time_ns time.localtime time.gmtime time.strftime time.ctime
+    datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today time.thread_time
+    timeit.default_timer
+    """
 )
 _DRAWN = ("numpy.random.", "random.", "secrets.", "uuid.uuid1", "uuid.uuid4", "os.urandom")
-_GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"})
+_GENERATORS = frozenset(
+    {"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"}
+)
 _ENVIRONMENT = ("os.getenv", "os.environ.", "os.environb.", "os.getenvb")
 _WRITES = ("logging.", "absl.logging.", "warnings.warn", "time.sleep", "builtins.open", "builtins.input", "numpy.save")
 _PRINTS = frozenset(
     {"builtins.print", "pprint.pprint", "pprint.pp", "rich.print", "sys.stdout.write", "sys.stderr.write"}
 )
-_STATIC_JAX = frozenset(
-    """jax.devices jax.local_devices jax.device_count jax.local_device_count jax.process_index jax.process_count
-    jax.default_backend jax.tree.structure jax.typeof jax.lax.axis_size jax.lax.broadcast_shapes jax.numpy.broadcast_shapes jax.ShapeDtypeStruct jax.core.get_aval""".split()
+_STATIC_JAX = words(
+    """
+    jax.devices jax.local_devices jax.device_count jax.local_device_count jax.process_index jax.process_count
+    jax.default_backend jax.tree.structure jax.typeof jax.lax.axis_size jax.lax.broadcast_shapes
+    jax.numpy.broadcast_shapes jax.ShapeDtypeStruct jax.core.get_aval
+    """
 )
 _ARRAYS = ("jax.numpy.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.image.", "jax.ops.", "jax.lax.", "jax.dlpack.")
 _LOSSES = ("optax.", "rlax.", "distrax.", "chex.", "jaxopt.", "einops.", "flax.linen.", "flax.nnx.", "equinox.nn.")
@@ -147,7 +168,11 @@ def _jnp(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
 def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value], frame: Frame) -> None:
     if name == "arange":
         parts = values[: len(node.args)]
-    elif name in _SHAPED and len(node.args) > _SHAPED[name] and "total_repeat_length" not in [word.arg for word in node.keywords]:
+    elif (
+        name in _SHAPED
+        and len(node.args) > _SHAPED[name]
+        and "total_repeat_length" not in [word.arg for word in node.keywords]
+    ):
         shape = values[_SHAPED[name]]
         parts = [shape, *(shape.items or [])]
     else:

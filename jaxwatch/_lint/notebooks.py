@@ -3,7 +3,20 @@
 import json
 
 # Magics by which a whole cell is no Python.
-_NO_PYTHON = ("%%bash", "%%sh", "%%html", "%%javascript", "%%js", "%%latex", "%%markdown", "%%writefile", "%%script", "%%perl", "%%ruby", "%%cmd")  # fmt: skip
+_NO_PYTHON = (
+    "%%bash",
+    "%%sh",
+    "%%html",
+    "%%javascript",
+    "%%js",
+    "%%latex",
+    "%%markdown",
+    "%%writefile",
+    "%%script",
+    "%%perl",
+    "%%ruby",
+    "%%cmd",
+)
 
 
 def source_of(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -3,12 +3,15 @@
 import ast
 
 from jaxwatch._lint.frames import Engine, Frame
-from jaxwatch._lint.values import CERTAIN, UNKNOWN, Kind, Value, element, join, join_all, traced_in
+from jaxwatch._lint.tables import words
+from jaxwatch._lint.values import UNKNOWN, Kind, Value, element, join, join_all, traced_in
 
 # Methods that change a container; the second are seldom methods of anything else.
-MUTATORS = frozenset(
-    """append extend insert remove pop clear update setdefault popitem add discard sort reverse appendleft popleft
-    extendleft difference_update intersection_update""".split()
+MUTATORS = words(
+    """
+    append extend insert remove pop clear update setdefault popitem add discard sort reverse appendleft popleft
+    extendleft difference_update intersection_update
+    """
 )
 _OF_LISTS = frozenset({"append", "extend", "appendleft", "popleft", "popitem", "setdefault"})
 

@@ -5,11 +5,22 @@ import ast
 from jaxwatch._lint.frames import CONCRETE, EACH_CALL, KEPT, Engine, Frame
 from jaxwatch._lint.names import path_of
 from jaxwatch._lint.scopes import Scope
+from jaxwatch._lint.tables import words
 from jaxwatch._lint.values import UNKNOWN, Callee, Kind, Value
 
-JITS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "equinox.filter_pmap", "flax.nnx.jit", "flax.nnx.pmap", "flax.linen.jit", "haiku.jit", "brax.jit"})  # fmt: skip
+JITS = words(
+    """
+    jax.jit jax.pmap equinox.filter_jit equinox.filter_pmap flax.nnx.jit flax.nnx.pmap flax.linen.jit haiku.jit
+    brax.jit
+    """
+)
 # Their arguments stay what they are, where they are no arrays.
-FILTERED = frozenset({"equinox.filter_jit", "equinox.filter_pmap", "equinox.filter_vmap", "equinox.filter_checkpoint", "equinox.filter_grad", "equinox.filter_value_and_grad"})  # fmt: skip
+FILTERED = words(
+    """
+    equinox.filter_jit equinox.filter_pmap equinox.filter_vmap equinox.filter_checkpoint equinox.filter_grad
+    equinox.filter_value_and_grad
+    """
+)
 # Of a method; self is the module, as it is.
 LIFTED = frozenset(
     {"flax.linen.jit", "flax.linen.remat", "flax.linen.checkpoint", "flax.linen.vmap", "flax.linen.scan"}
@@ -18,25 +29,40 @@ STAGED = frozenset({"jax.shard_map", "haiku.remat", "jax.checkify.checkify"})
 REMATS = frozenset(
     {"jax.checkpoint", "flax.nnx.remat", "equinox.filter_checkpoint", "flax.linen.remat", "flax.linen.checkpoint"}
 )
-MAPS = frozenset({"jax.vmap", "equinox.filter_vmap", "flax.nnx.vmap", "flax.linen.vmap", "jax.numpy.vectorize"})
+MAPS = words(
+    """
+    jax.vmap equinox.filter_vmap flax.nnx.vmap flax.linen.vmap jax.numpy.vectorize
+    """
+)
 GRADS = frozenset(
     {"jax.grad", "jax.jacfwd", "jax.jacrev", "jax.hessian", "jax.jacobian", "equinox.filter_grad", "flax.nnx.grad"}
 )
-VALUE_AND_GRADS = frozenset({"jax.value_and_grad", "equinox.filter_value_and_grad", "flax.nnx.value_and_grad"})
+VALUE_AND_GRADS = words(
+    """
+    jax.value_and_grad equinox.filter_value_and_grad flax.nnx.value_and_grad
+    """
+)
 SHAPES = frozenset({"jax.make_jaxpr", "equinox.filter_make_jaxpr"})
-AS_IS = frozenset({"jax.custom_jvp", "jax.custom_vjp", "jax.custom_gradient", "jax.named_call", "equinox.filter_custom_vjp", "jax.custom_batching.custom_vmap", "jax.inline", "equinox.internal.noinline", "jax.disable_jit"})  # fmt: skip
+AS_IS = words(
+    """
+    jax.custom_jvp jax.custom_vjp jax.custom_gradient jax.named_call equinox.filter_custom_vjp
+    jax.custom_batching.custom_vmap jax.inline equinox.internal.noinline jax.disable_jit
+    """
+)
 HAIKU = frozenset({"haiku.transform", "haiku.transform_with_state", "haiku.without_apply_rng"})
 # The functions that they return, and how many of the first arguments are theirs.
 HAIKU_FUNCTIONS = frozenset({"haiku.apply", "haiku.init"})
 _OWN = {"haiku.transform": 2, "haiku.transform_with_state": 3, "haiku.without_apply_rng": 1}
 TRANSFORMS = JITS | STAGED | REMATS | MAPS | GRADS | VALUE_AND_GRADS | SHAPES | AS_IS | HAIKU | {"flax.linen.scan"}
 # Decorators that leave a function as it is, for what matters here.
-_NEUTRAL = frozenset(
-    """builtins.staticmethod builtins.classmethod builtins.property functools.wraps functools.cached_property
-    functools.lru_cache functools.cache typing.override typing.no_type_check typing.final typing_extensions.override
-    abc.abstractmethod flax.linen.compact flax.linen.nowrap jaxtyping.jaxtyped beartype.beartype typeguard.typechecked
-    jax.named_scope haiku.transparent chex.assert_max_traces typing_extensions.final functools.singledispatch
-    jax.profiler.annotate_function jax.default_matmul_precision""".split()
+_NEUTRAL = words(
+    """
+    builtins.staticmethod builtins.classmethod builtins.property functools.wraps functools.cached_property
+    functools.lru_cache functools.cache typing.override typing.no_type_check typing.final
+    typing_extensions.override abc.abstractmethod flax.linen.compact flax.linen.nowrap jaxtyping.jaxtyped
+    beartype.beartype typeguard.typechecked jax.named_scope haiku.transparent chex.assert_max_traces
+    typing_extensions.final functools.singledispatch jax.profiler.annotate_function jax.default_matmul_precision
+    """
 )
 UNREADABLE = object()
 
@@ -87,7 +113,11 @@ def applied(engine: Engine, call: ast.Call, frame: Frame) -> tuple[str, ast.Call
         return "", None
     how, options = transform_of(engine, call.func, frame)
     partial = options is not None and engine.path(options.func, frame).endswith("partial")
-    bare = options is not None and len(options.args) == int(partial) and "fun" not in {word.arg for word in options.keywords}
+    bare = (
+        options is not None
+        and len(options.args) == int(partial)
+        and "fun" not in {word.arg for word in options.keywords}
+    )
     return (how, options) if how in TRANSFORMS and bare else ("", None)
 
 

@@ -1,4 +1,4 @@
-"""A static look at jitted functions: what freezes at trace time, and what fails there. Imports neither jax nor the code.
+"""A static look at jitted functions: what freezes or fails while they are traced. Imports neither jax nor the code.
 
 In the order of a run: ``run`` (files → findings → text), ``files``, ``notebooks``, ``check`` (one source), ``scopes``
 and ``names`` (what a name stands for), ``jits`` (which functions are traced, and how), ``engine`` with ``statements``,

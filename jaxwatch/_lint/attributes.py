@@ -43,7 +43,7 @@ def of(engine: Engine, node: ast.Attribute, base: Value, frame: Frame) -> Value:
     if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY, Kind.NUMPY, Kind.DOUBT}:
         return _of_array(base, name)
     if base.kind is Kind.BOX:
-        return _of_box(base, name)
+        return _of_box(base)
     if base.kind is Kind.FUNCTION and base.callee is not None:
         return _of_function(base.callee, name)
     return Value(Kind.UNKNOWN, base.owner)
@@ -57,7 +57,7 @@ def _of_array(base: Value, name: str) -> Value:
     return Value(Kind.DOUBT, base.owner) if base.kind in {Kind.TREE, Kind.DOUBT} else UNKNOWN
 
 
-def _of_box(base: Value, name: str) -> Value:
+def _of_box(base: Value) -> Value:
     item = element(base)
     if item.kind not in {Kind.TREE, Kind.TRACED, Kind.DOUBT} or base.items is not None:
         return UNKNOWN

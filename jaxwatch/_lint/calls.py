@@ -12,21 +12,22 @@ from jaxwatch._lint.values import DOUBT, UNKNOWN, Callee, Kind, Value, element, 
 def call(engine: Engine, node: ast.Call, frame: Frame) -> Value:
     """Return what is known of a call's result, and report what is at fault in it."""
     path = engine.path(node.func, frame)
-    if path:
-        handler = control.HANDLERS.get(path) or libraries.handler_of(path)
-        if handler is not None:
-            return handler(engine, node, path, frame)
+    handler = (control.HANDLERS.get(path) or libraries.handler_of(path)) if path else None
+    if handler is not None:
+        return handler(engine, node, path, frame)
     how, options = transforms.applied(engine, node, frame)
     if how:
         return transforms.wrap(how, engine.eval(node.args[0], frame), options)
-    if isinstance(node.func, ast.Attribute) and not path:
-        base = engine.eval(node.func.value, frame)
-        given, named = arguments(engine, node, frame)
-        if base.cls is None and base.kind is not Kind.FUNCTION:
-            own = methods.call(engine, node, base, given, frame)
-            return own if own is not None else unknown(engine, [base, *given, *named.values()], frame)
-    else:
-        given, named = arguments(engine, node, frame)
+    base = engine.eval(node.func.value, frame) if isinstance(node.func, ast.Attribute) and not path else None
+    given, named = arguments(engine, node, frame)
+    if base is not None and base.cls is None and base.kind is not Kind.FUNCTION:
+        own = methods.call(engine, node, base, given, frame)
+        return own if own is not None else unknown(engine, [base, *given, *named.values()], frame)
+    return _of_module(engine, node, given, named, frame)
+
+
+def _of_module(engine: Engine, node: ast.Call, given: list[Value], named: dict[str, Value], frame: Frame) -> Value:
+    """Call a function, class or object of the module."""
     function = engine.eval(node.func, frame)
     if function.kind is Kind.FUNCTION and function.callee is not None:
         return engine.invoke(function.callee, given, named, frame)

@@ -99,7 +99,7 @@ def _is_none(node: ast.AST) -> bool:
 
 
 def used(function: FunctionNode, scope: Scope) -> dict[str, Shape]:
-    """Return what parameters must be for what the function does with them to work; those that may be either are not in it."""
+    """Return what parameters must be for what the function does with them; those that may be either are not in it."""
     names = {argument.arg for argument in arguments(function)}
     seen: dict[str, set[Shape]] = {}
     for node in ast.walk(function):
@@ -115,16 +115,18 @@ def _told(node: ast.AST, scope: Scope) -> list[tuple[str, Shape]]:
         return [(node.value.id, Shape.ARRAY if node.attr in known else Shape.BOX)]
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return _by_index(node.value.id, node.slice)
+    if isinstance(node, ast.Starred | ast.keyword) and (isinstance(node, ast.Starred) or node.arg is None):
+        return _names([node.value], Shape.BOX)
+    return _by_call(node, scope) if isinstance(node, ast.Call) else _by_operator(node)
+
+
+def _by_operator(node: ast.AST) -> list[tuple[str, Shape]]:
     if isinstance(node, ast.BinOp):
         sums = isinstance(node.op, ast.Add) and not any(isinstance(s, ast.Constant) for s in (node.left, node.right))
         return [] if sums or isinstance(node.op, ast.Mod | ast.BitOr) else _names([node.left, node.right], Shape.ARRAY)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return _names([node.operand], Shape.ARRAY)
-    if isinstance(node, ast.Compare):
-        return _by_comparison(node)
-    if isinstance(node, ast.Starred | ast.keyword) and (isinstance(node, ast.Starred) or node.arg is None):
-        return _names([node.value], Shape.BOX)
-    return _by_call(node, scope) if isinstance(node, ast.Call) else []
+    return _by_comparison(node) if isinstance(node, ast.Compare) else []
 
 
 def _names(nodes: list[ast.expr], shape: Shape) -> list[tuple[str, Shape]]:

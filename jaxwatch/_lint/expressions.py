@@ -114,21 +114,31 @@ def _is_list(base: Value) -> bool:
 
 def _taken(index: ast.expr, base: Value, at: Value) -> Value:
     if base.kind is Kind.BOX:
-        if base.items is not None and isinstance(index, ast.Constant) and isinstance(index.value, int):
-            return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
-        if base.items is not None and isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant):
-            last = index.operand.value
-            return base.items[-last] if isinstance(last, int) and 0 < last <= len(base.items) else UNKNOWN
-        if isinstance(index, ast.Slice):
-            return box_of(element(base), base.owner)
-        its = element(base)
-        return replace(its, owner=base.owner) if its.kind is Kind.UNKNOWN else its
+        return _from_box(index, base)
     if base.kind is Kind.TREE:
         whole = isinstance(index, ast.Tuple | ast.Slice) or at.kind is Kind.TRACED
         return TRACED if whole else TREE
     if base.kind in {Kind.ARRAY, Kind.NUMPY} and at.kind in TRACED_KINDS:
         return TRACED
     return element(base) if base.kind is not Kind.FUNCTION else UNKNOWN
+
+
+def _from_box(index: ast.expr, base: Value) -> Value:
+    number = _whole(index)
+    if base.items is not None and number is not None:
+        return base.items[number] if -len(base.items) <= number < len(base.items) else UNKNOWN
+    if isinstance(index, ast.Slice):
+        return box_of(element(base), base.owner)
+    its = element(base)
+    return replace(its, owner=base.owner) if its.kind is Kind.UNKNOWN else its
+
+
+def _whole(index: ast.expr) -> int | None:
+    """Return the number that an index is, as it is written."""
+    if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+        number = _whole(index.operand)
+        return None if number is None else -number
+    return index.value if isinstance(index, ast.Constant) and isinstance(index.value, int) else None
 
 
 def arithmetic(left: Value, right: Value, op: ast.AST, frame: Frame) -> Value:

@@ -42,17 +42,17 @@ def invoke(engine: Engine, callee: Callee, given: Sequence[Value], named: Mappin
         doubtful = frame.within(doubt=True)
         result = invoke(engine, callee.inner, given, named, doubtful)
         return DOUBT if traced_in(result) is not False else UNKNOWN
-    return _transformed(engine, callee, callee.inner, given, named, frame)
+    return _transformed(engine, callee, given, named, frame)
 
 
 def _transformed(
-    engine: Engine, callee: Callee, inner: Callee, given: Sequence[Value], named: Mapping[str, Value], frame: Frame
+    engine: Engine, callee: Callee, given: Sequence[Value], named: Mapping[str, Value], frame: Frame
 ) -> Value:
     how, level = callee.how, frame.level + 1
     values = [as_traced(value, level) for value in given]
     names = {name: as_traced(value, level) for name, value in named.items()}
     static = statics(callee, frame)
-    if static is None:
+    if static is None or callee.inner is None:
         return DOUBT
     keep = kept(callee, static)
     values = [before if keep(at, "") else after for at, (before, after) in enumerate(zip(given, values, strict=True))]
@@ -61,7 +61,7 @@ def _transformed(
         inside = frame if frame.staged else frame.within(codes=transforms.codes_of(how) if frame.codes else ())
     else:
         inside = frame.traced(transforms.codes_of(how))
-    result = invoke(engine, inner, values, names, inside)
+    result = invoke(engine, callee.inner, values, names, inside)
     return _result(callee, result, frame)
 
 

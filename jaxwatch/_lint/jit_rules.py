@@ -1,4 +1,4 @@
-"""How functions are jitted: options that fit no parameter, statics without a hash, jits that are made again and again."""
+"""How functions are jitted: options that fit no parameter, statics without a hash, jits that are made again."""
 
 import ast
 import re

@@ -174,7 +174,7 @@ def _free(machine: Machine, root: Root, argument: ast.arg, use: Shape, *, filter
 
 
 def _is_passed(root: Root, name: str, module: Module) -> bool:
-    """Whether an argument with a default comes by way of the transform: where no call is seen, of a decorated one it may."""
+    """Whether an argument with a default is ever passed: where no call is seen, of a decorated function it may be."""
     calls = _calls_of(root, module)
     spread = any(isinstance(part, ast.Starred) for site in calls for part in site.call.args)
     names = {word.arg for site in calls for word in site.call.keywords}

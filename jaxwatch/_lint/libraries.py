@@ -49,16 +49,14 @@ _SHAPED = {
     "linspace": 2,
     "repeat": 1,
 }
-_DRAWS_SHAPE = frozenset(
-    {"normal", "uniform", "bernoulli_shape", "exponential", "gumbel", "laplace", "truncated_normal_shape", "bits"}
-)
+_SECOND_IS_SHAPE = frozenset({"normal", "uniform", "exponential", "gumbel", "laplace", "bits", "one_hot"})
 _MASKS = words(
     """
     isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
     less_equal equal not_equal
     """
 )
-# Of numpy: those that look at no value, and those that call the method of that name, which a tracer has (numpy 1.26, 2.4).
+# Of numpy: those that look at no value, and those that call the method of that name, which a tracer has (numpy 2.4).
 _STATIC_NUMPY = words(
     """
     shape ndim size dtype result_type promote_types isscalar issubdtype iscomplexobj isrealobj can_cast finfo
@@ -91,7 +89,7 @@ _PRINTS = frozenset(
 _STATIC_JAX = words(
     """
     jax.devices jax.local_devices jax.device_count jax.local_device_count jax.process_index jax.process_count
-    jax.default_backend jax.tree.structure jax.typeof jax.lax.axis_size jax.lax.broadcast_shapes
+    jax.default_backend jax.typeof jax.lax.axis_size jax.lax.broadcast_shapes
     jax.numpy.broadcast_shapes jax.ShapeDtypeStruct jax.core.get_aval
     """
 )
@@ -184,12 +182,6 @@ def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value],
         engine.report("JW307", node, node, frame)
 
 
-def _check_parts(engine: Engine, node: ast.Call, shape: Value, frame: Frame) -> None:
-    parts = [shape, *(shape.items or [])]
-    if any(part.kind in CERTAIN for part in parts):
-        engine.report("JW307", node, node, frame)
-
-
 def _tree(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     values, name = values_of(engine, node, frame), path.rpartition(".")[2]
     held = held_by(values)
@@ -205,25 +197,36 @@ def _jax(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     values = values_of(engine, node, frame)
     if path in _STATIC_JAX:
         return STATIC
-    if path.startswith("jax.tree."):
-        return _tree(engine, node, path, frame)
-    if path.startswith(("jax.lax.stop_gradient", "jax.lax.p", "jax.lax.with_sharding", "jax.lax.optimization_barrier")):
-        if path == "jax.lax.psum" and values and values[0].kind is Kind.STATIC:
-            return STATIC
-        return values[0] if values and held_by(values[:1]) is not False else UNKNOWN
     if path.startswith("jax.flatten_util."):
         return box([TRACED if held_by(values) else UNKNOWN, UNKNOWN])
-    if path.startswith(("jax.random.key_impl", "jax.random.key_data_shape", "jax.nn.initializers.")):
-        return UNKNOWN
-    if path.startswith("jax.random.") and len(values) > 1 and path.rpartition(".")[2] in _DRAWS_SHAPE:
-        _check_parts(engine, node, values[1], frame)
-    if path == "jax.nn.one_hot" and len(values) > 1:
-        _check_parts(engine, node, values[1], frame)
     if path.startswith(_ARRAYS):
         return _result(held_by(values), frame)
     if path in {"jax.device_put", "jax.block_until_ready", "jax.reshard"} and values:
         return values[0]
     return DOUBT if held_by(values) is not False else UNKNOWN
+
+
+def _passed_on(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    """Of a tree, a tree of the same form."""
+    values = values_of(engine, node, frame)
+    if path == "jax.lax.psum" and values and values[0].kind is Kind.STATIC:
+        return STATIC  # the number of devices on an axis
+    return values[0] if values and held_by(values[:1]) is not False else UNKNOWN
+
+
+def _of_shape(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
+    """Of jax.random and jax.nn: a function whose second argument is a shape, if its name says so."""
+    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
+    if name in _SECOND_IS_SHAPE and len(node.args) > 1:
+        parts = [values[1], *(values[1].items or [])]
+        if any(part.kind in CERTAIN for part in parts):
+            engine.report("JW307", node, node, frame)
+    return _result(held_by(values), frame)
+
+
+def _initializer(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Value:
+    values_of(engine, node, frame)
+    return UNKNOWN
 
 
 def _numpy(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
@@ -272,6 +275,14 @@ def _copy(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Value:
 
 _BY_BEGINNING: dict[str, Handler] = {
     "jax.numpy.": _jnp,
+    "jax.tree.": _tree,
+    "jax.lax.p": _passed_on,
+    "jax.lax.stop_gradient": _passed_on,
+    "jax.lax.with_sharding_constraint": _passed_on,
+    "jax.lax.optimization_barrier": _passed_on,
+    "jax.nn.initializers.": _initializer,
+    "jax.nn.": _of_shape,
+    "jax.random.": _of_shape,
     "jax.": _jax,
     "numpy.": _numpy,
     "math.": _math,

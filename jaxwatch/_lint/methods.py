@@ -13,7 +13,6 @@ from jaxwatch._lint.values import (
     NUMPY,
     STATIC,
     TRACED,
-    TREE,
     UNKNOWN,
     Kind,
     Value,
@@ -25,53 +24,64 @@ from jaxwatch._lint.values import (
 )
 
 _SAME = frozenset({"copy", "_replace", "replace", "unfreeze", "freeze"})
+_TO_PYTHON = frozenset({"item", "tolist", "__float__", "__int__", "__bool__"})
+_UPDATES = frozenset({"set", "add", "multiply", "divide", "power", "apply"})
 _OF_SHAPES = frozenset({"reshape", "broadcast_to"})
 
 
 def call(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> Value | None:
     """Return what is known of a method's result; None where nothing is known of the method."""
-    function = node.func
-    if not isinstance(function, ast.Attribute):
-        return None
-    name = function.attr
+    name = _name(node)
     if base.kind is Kind.DRAWS:
         engine.report("JW201", node, node, frame)
         return NUMPY
     if base.kind in MAYBE:
-        return _of_traced(engine, node, name, base, given, frame)
+        return _of_traced(engine, node, base, given, frame)
     if name in stores.MUTATORS and base.kind in {Kind.BOX, Kind.UNKNOWN}:
-        if stores.captured(base, frame):
-            stores.mutate(engine, node, base, given, frame)
-        elif base.kind is Kind.BOX:
-            return stores.grow(node, base, given, frame)
-        return None
+        return _change(engine, node, base, given, frame)
     if base.kind is Kind.BOX:
-        return _of_box(engine, name, base, given, frame)
-    if base.kind in {Kind.ARRAY, Kind.NUMPY} and name in ARRAY_METHODS | {"set", "add"}:
-        held = traced_in(join_all(given)) if given else False
+        return _of_box(name, base, given, frame)
+    return _of_constant(name, base, given)
+
+
+def _name(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def _change(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> Value | None:
+    if stores.captured(base, frame):
+        stores.mutate(engine, node, base, given, frame)
+        return None
+    return stores.grow(node, base, given, frame) if base.kind is Kind.BOX else None
+
+
+def _of_constant(name: str, base: Value, given: list[Value]) -> Value | None:
+    held = traced_in(join_all(given)) if given else False
+    if base.kind in {Kind.ARRAY, Kind.NUMPY} and name in ARRAY_METHODS | _UPDATES:
         return TRACED if held else ARRAY if base.kind is Kind.ARRAY else NUMPY
-    return STATIC if base.kind is Kind.STATIC and traced_in(join_all(given)) is False else None
+    return STATIC if base.kind is Kind.STATIC and held is False else None
 
 
-def _of_traced(
-    engine: Engine, node: ast.Call, name: str, base: Value, given: list[Value], frame: Frame
-) -> Value | None:
-    if name in {"item", "tolist", "__float__", "__int__", "__bool__"}:
+def _of_traced(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> Value:
+    name = _name(node)
+    if name in _TO_PYTHON:
         engine.report("JW401", node, node, frame)
         return UNKNOWN
-    if name in _OF_SHAPES and base.kind in CERTAIN:
-        parts = [part for shape in given for part in (shape.items or [shape])]
-        if any(part.kind in CERTAIN for part in parts):
-            engine.report("JW307", node, node, frame)
-    if name == "nonzero" and base.kind is Kind.TRACED and not any(word.arg == "size" for word in node.keywords):
-        engine.report("JW308", node, node, frame)
-    if name in ARRAY_METHODS or (name in {"set", "add", "multiply", "divide", "power", "apply"} and _is_at(node)):
+    _check_sizes(engine, node, base, given, frame)
+    if name in ARRAY_METHODS or (name in _UPDATES and _is_at(node)):
         return Value(Kind.TRACED)
     if base.kind is Kind.TRACED:
         return DOUBT
-    if name in _SAME:
-        return base
-    return _of_box(engine, name, box_of(base if base.kind is not Kind.TREE else TREE), given, frame) or DOUBT
+    return base if name in _SAME else _of_box(name, box_of(base), given, frame) or DOUBT
+
+
+def _check_sizes(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> None:
+    name = _name(node)
+    parts = [part for shape in given for part in (shape.items or [shape])]
+    if name in _OF_SHAPES and base.kind in CERTAIN and any(part.kind in CERTAIN for part in parts):
+        engine.report("JW307", node, node, frame)
+    if name == "nonzero" and base.kind is Kind.TRACED and not any(word.arg == "size" for word in node.keywords):
+        engine.report("JW308", node, node, frame)
 
 
 def _is_at(node: ast.Call) -> bool:
@@ -79,7 +89,7 @@ def _is_at(node: ast.Call) -> bool:
     return isinstance(base, ast.Subscript) and isinstance(base.value, ast.Attribute) and base.value.attr == "at"
 
 
-def _of_box(engine: Engine, name: str, base: Value, given: list[Value], frame: Frame) -> Value | None:
+def _of_box(name: str, base: Value, given: list[Value], frame: Frame) -> Value | None:
     item = element(base)
     known = {
         "items": box_of(box([STATIC, item])),

@@ -40,7 +40,10 @@ RULES = {
             "`{what}` is set while tracing and in no later call: return the value instead",
         ),
         Rule(
-            "JW105", "input or output", "`{what}` runs while tracing and in no later call: use jax.debug.callback", True
+            "JW105",
+            "input or output",
+            "`{what}` runs while tracing and in no later call: use jax.debug.callback",
+            pedantic=True,
         ),
         Rule(
             "JW201",

@@ -139,7 +139,14 @@ def _bind(node: ast.AST, scope: Scope) -> None:
             scope.bind(name, Binding(path=path))
     elif isinstance(node, ast.Global | ast.Nonlocal):
         scope.shared.update(node.names)
-    elif isinstance(node, ast.Assign):
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        scope.bind(node.name, Binding())
+    else:
+        _bind_assigned(node, scope)
+
+
+def _bind_assigned(node: ast.AST, scope: Scope) -> None:
+    if isinstance(node, ast.Assign):
         for target in node.targets:
             _bind_target(target, node.value, scope)
     elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
@@ -148,8 +155,6 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         _bind_target(node.target, None, scope)
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         _bind_target(node.optional_vars, None, scope)
-    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-        scope.bind(node.name, Binding())
 
 
 def _bind_target(target: ast.AST, value: ast.expr | None, scope: Scope) -> None:

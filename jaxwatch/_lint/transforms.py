@@ -138,7 +138,7 @@ def own_arguments(callee: Callee) -> int:
 
 
 def option(call: ast.Call | None, name: str, scope: Scope) -> object:
-    """Return what an option of a transform is set to; None where it is not, UNREADABLE where that is not written there."""
+    """Return what an option of a transform is set to; None where it is not, UNREADABLE where that is not known."""
     if call is None:
         return None
     for keyword in call.keywords:

@@ -136,17 +136,19 @@ def join(one: Value, other: Value) -> Value:
     kinds = {one.kind, other.kind}
     owner = one.owner if one.owner == other.owner else None
     if kinds == {Kind.BOX}:
-        if one.items is not None and other.items is not None and len(one.items) == len(other.items):
-            pairs = zip(one.items, other.items, strict=True)
-            return Value(Kind.BOX, owner, tuple(join(a, b) for a, b in pairs))
-        return box_of(join(element(one), element(other)), owner)
+        return _join_boxes(one, other, owner)
     if kinds == {Kind.FUNCTION}:
         return one
-    if kinds <= CERTAIN:
-        return TREE if Kind.TREE in kinds else TRACED
     if kinds & MAYBE:
-        return DOUBT
+        return DOUBT if not kinds <= CERTAIN else TREE if Kind.TREE in kinds else TRACED
     return Value(one.kind if len(kinds) == 1 else Kind.UNKNOWN, owner)
+
+
+def _join_boxes(one: Value, other: Value, owner: int | None) -> Value:
+    if one.items is not None and other.items is not None and len(one.items) == len(other.items):
+        pairs = zip(one.items, other.items, strict=True)
+        return Value(Kind.BOX, owner, tuple(join(a, b) for a, b in pairs))
+    return box_of(join(element(one), element(other)), owner)
 
 
 def join_all(values: list[Value]) -> Value:

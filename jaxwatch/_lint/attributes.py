@@ -21,6 +21,9 @@ from jaxwatch._lint.values import (
     element,
 )
 
+# How a field says that it is none of the tree's leaves.
+_STATIC_FIELDS = ("static=True", "'static': True", "pytree_node=False")
+
 
 def of_path(engine: Engine, node: ast.Attribute, path: str, frame: Frame) -> Value:
     """Return what is known of a module's attribute."""
@@ -84,7 +87,7 @@ def _of_instance(engine: Engine, base: Value, of_class: Class, name: str, frame:
         return _of_method(engine, base, method[0], frame)
     if base.kind is Kind.BOX:
         declared = of_class.field(name)
-        return _field(engine, declared, of_class, base) if declared is not None else DOUBT
+        return _field(engine, name, declared, of_class, base) if declared is not None else DOUBT
     assigned = of_class.assigned(name)
     if assigned is None:
         return Value(Kind.UNKNOWN, base.owner)
@@ -104,9 +107,13 @@ def _of_method(engine: Engine, base: Value, node: ast.FunctionDef | ast.AsyncFun
     return Value(Kind.FUNCTION, callee=Callee(how="method", inner=value.callee, given=(first,)))
 
 
-def _field(engine: Engine, declared: ast.AnnAssign, of_class: Class, base: Value) -> Value:
+def _field(engine: Engine, name: str, declared: ast.AnnAssign, of_class: Class, base: Value) -> Value:
     text = ast.unparse(declared.value) if declared.value is not None else ""
-    if "static=True" in text or "pytree_node=False" in text or "ClassVar" in ast.unparse(declared.annotation):
+    if (
+        any(word in text for word in _STATIC_FIELDS)
+        or of_class.names_static(name)
+        or "ClassVar" in ast.unparse(declared.annotation)
+    ):
         return STATIC
     shape = annotated(declared.annotation, of_class.scope, engine.module)
     if isinstance(shape, Class):

@@ -25,11 +25,11 @@ def check(source: str, *, pedantic: bool = False) -> list[Finding]:
         source: Python.
         pedantic: Also what may be right.
     """
-    if not any(word in source for word in _MENTIONS):
-        return []
     try:
         with _room():
             tree = _parsed(source)
+            if not any(word in source for word in _MENTIONS):
+                return []
             machine = Machine(read(tree))
             jits.look(machine)
             jit_rules.look(machine)

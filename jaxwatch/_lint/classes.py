@@ -13,13 +13,14 @@ _TREES = words(
     """
     typing.NamedTuple collections.namedtuple flax.struct.dataclass flax.struct.PyTreeNode chex.dataclass
     flax.training.train_state.TrainState jax.tree_util.register_dataclass jax.tree.register_dataclass
-    jax.tree_util.register_pytree_node_class jax.tree_util.register_pytree_with_keys_class
+
     jax_dataclasses.pytree_dataclass
     """
 )
 _OPEN = words(
     """
-    equinox.Module flax.nnx.Module flax.nnx.Object flax.nnx.Pytree simple_pytree.Pytree treex.Module
+    equinox.Module jax.tree_util.register_pytree_node_class jax.tree_util.register_pytree_with_keys_class
+    flax.nnx.Module flax.nnx.Object flax.nnx.Pytree simple_pytree.Pytree treex.Module
     """
 )
 # Bases and decorators that make none.
@@ -85,22 +86,26 @@ class Class:
 
     def assigned(self, name: str) -> tuple[ast.expr, Scope] | None:
         """Return what ``self.name`` is set to, if that is done in one place of the class."""
-        found: list[tuple[ast.expr, Scope]] = []
-        for each in self.line():
-            for method in each.node.body:
-                if not isinstance(method, FunctionDef):
-                    value = method.value if isinstance(method, ast.Assign) else None
-                    targets = method.targets if isinstance(method, ast.Assign) else []
-                    found += [
-                        (value, each.scope) for t in targets if value and isinstance(t, ast.Name) and t.id == name
-                    ]
-                    continue
-                for node in ast.walk(method):
-                    if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                        if any(_is_self(target, name) for target in targets):
-                            found.append((node.value, each.module.scopes[method]))
+        found = [each for of in self.line() for each in of.attributes().get(name, [])]
         return found[0] if len(found) == 1 else None
+
+    def _attributes(self) -> dict[str, list[tuple[ast.expr, Scope]]]:
+        """Return all that is set in the class's body, and on self in its methods; read once."""
+        if self.node not in self.module.attributes:
+            found: dict[str, list[tuple[ast.expr, Scope]]] = {}
+            for statement in self.node.body:
+                method = isinstance(statement, FunctionDef)
+                scope = self.module.scopes[statement] if method else self.scope
+                for node in ast.walk(statement) if method else [statement]:
+                    for name, value in _set_by(node, on_self=method):
+                        found.setdefault(name, []).append((value, scope))
+            self.module.attributes[self.node] = found
+        return self.module.attributes[self.node]
+
+    def names_static(self, name: str) -> bool:
+        """Whether the class's registration names a field in ``meta_fields``."""
+        marks = [ast.unparse(mark) for each in self.line() for mark in each.node.decorator_list]
+        return any("meta_fields" in mark and f"'{name}'" in mark.partition("meta_fields")[2] for mark in marks)
 
     @property
     def is_tree(self) -> bool:
@@ -128,13 +133,15 @@ def _partial(bare: ast.expr, mark: ast.expr, scope: Scope) -> ast.expr:
     return bare
 
 
-def _is_self(target: ast.AST, name: str) -> bool:
-    return (
-        isinstance(target, ast.Attribute)
-        and target.attr == name
-        and isinstance(target.value, ast.Name)
-        and target.value.id == "self"
-    )
+def _set_by(node: ast.AST, *, on_self: bool) -> Iterator[tuple[str, ast.expr]]:
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if on_self and isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            if target.value.id == "self":
+                yield target.attr, node.value
+        elif isinstance(target, ast.Name) and not on_self and isinstance(node, ast.Assign):
+            yield target.id, node.value
 
 
 def _registered(of: Class) -> bool:

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import functools
 
 from jaxwatch._lint.scopes import Binding, Scope
 
@@ -57,6 +58,7 @@ def _is_fallback(bindings: list[Binding]) -> bool:
     return all(binding.path or isinstance(binding.node, ast.Constant) for binding in bindings)
 
 
+@functools.cache
 def _canonical(path: str) -> str:
     for known, same in _SAME.items():
         if path.startswith(known) and (known.endswith((".", "_")) or path == known):

@@ -3,11 +3,43 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
+
+
+_SCOPES = frozenset({*FUNCTIONS, ast.ClassDef})
+_LOOPS = frozenset(LOOPS)
+_BINDING = frozenset(
+    {
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.Import,
+        ast.ImportFrom,
+        ast.Global,
+        ast.Nonlocal,
+        ast.ExceptHandler,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.Assign,
+        ast.AnnAssign,
+        ast.NamedExpr,
+        ast.For,
+        ast.AsyncFor,
+        ast.AugAssign,
+        ast.comprehension,
+        ast.withitem,
+    }
+)
+# Of what has nothing below it, and is most of a tree, no parent is kept.
+_LEAVES = frozenset(
+    {ast.Load, ast.Store, ast.Del, ast.Constant, ast.Pass, *ast.operator.__subclasses__(), *ast.cmpop.__subclasses__()}
+)
+_NOTHING: set[ast.AST] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +103,9 @@ class Module:
     scopes: dict[ast.AST, Scope] = field(default_factory=dict)  # of functions and classes, by their node
     calls: list[Site] = field(default_factory=list)
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    attributes: dict[ast.ClassDef, dict[str, list[tuple[ast.expr, Scope]]]] = field(
+        default_factory=dict
+    )  # of `classes`
 
     def outer(self, node: ast.AST) -> Scope:
         """Return the scope in which a function or class was defined."""
@@ -84,24 +119,25 @@ def read(tree: ast.Module) -> Module:
     todo: list[tuple[ast.AST, Scope, tuple[ast.AST, ...]]] = [(tree, module.top, ())]
     while todo:
         node, scope, loops = todo.pop()
-        _bind(node, scope)
-        if isinstance(node, ast.Call):
-            module.calls.append(Site(node, scope, loops))
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        kind = type(node)
+        if kind in _BINDING:
+            _bind(node, scope)
+        if kind is ast.Call:
+            module.calls.append(Site(cast("ast.Call", node), scope, loops))
+        inside, outside, inner = _NOTHING, _NOTHING, scope
+        if kind in _SCOPES:
             inner = module.scopes[node] = Scope(node, scope)
             _bind_parameters(node, inner)
             inside = set(_body(node))
-        else:
-            inner, inside = scope, set()
-        around = (*loops, node) if isinstance(node, LOOPS) else loops
-        outside = _once(node)
-        for child in reversed(list(ast.iter_child_nodes(node))):
+        around = loops
+        if kind in _LOOPS:
+            around, outside = (*loops, node), _once(node)
+        for child in reversed([child for child in ast.iter_child_nodes(node) if type(child) not in _LEAVES]):
             module.parents[child] = node
             if child in inside:
-                todo.append((child, inner, () if isinstance(node, FUNCTIONS) else loops))
+                todo.append((child, inner, loops if kind is ast.ClassDef else ()))
             else:
                 todo.append((child, scope, loops if child in outside else around))
-    module.calls.reverse()
     module.calls.sort(key=lambda site: (site.call.lineno, site.call.col_offset))
     return module
 

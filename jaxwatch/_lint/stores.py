@@ -64,17 +64,28 @@ def _to_each(engine: Engine, target: ast.Tuple | ast.List, value: Value, frame: 
 def _to_item(engine: Engine, target: ast.Subscript, value: Value, frame: Frame) -> None:
     base, index = engine.eval(target.value, frame), engine.eval(target.slice, frame)
     if base.kind in {Kind.TRACED, Kind.ARRAY}:
-        engine.report("JW501", target, target, frame)
+        engine.report("JW501", target, target, frame, doubt=_is_ref(target))
     elif base.kind is Kind.TREE:
         text = isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
+        unclear = index.kind is Kind.UNKNOWN and not _plain(target.slice)
         if not text:
-            engine.report("JW501", target, target, frame, doubt=index.kind is Kind.UNKNOWN and not _plain(target.slice))
+            engine.report("JW501", target, target, frame, doubt=unclear or _is_ref(target))
     elif base.kind is Kind.NUMPY and traced_in(value):
         engine.report("JW402", target, target, frame)
     elif captured(base, frame):
-        engine.report("JW103", target, target, frame, doubt=_known(engine, target, value))
+        array = base.kind is Kind.UNKNOWN and isinstance(target.slice, ast.Slice | ast.Tuple)
+        doubt = array or _is_ref(target) or _known(engine, target, value)
+        engine.report("JW103", target, target, frame, doubt=doubt)
     elif base.kind is Kind.BOX and isinstance(target.value, ast.Name):
         _grown(target.value.id, base, value, frame)
+
+
+def _is_ref(target: ast.Subscript) -> bool:
+    """Whether what is assigned to may be a Ref of jax, which is made for it: by its name, or by ``[...]``."""
+    base = target.value
+    name = base.attr if isinstance(base, ast.Attribute) else base.id if isinstance(base, ast.Name) else ""
+    whole = isinstance(target.slice, ast.Constant) and target.slice.value is Ellipsis
+    return whole or name.lower().rstrip("s").endswith("ref")
 
 
 def _plain(index: ast.expr) -> bool:

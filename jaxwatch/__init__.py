@@ -19,6 +19,7 @@ The way of a call through the files::
     _report.py      events → report → renderers/ (_findings.py, _worth.py, _stored.py, _divergence.py); _unknown.py
     _live.py        events → frames of the page (_site.py, _server.py) and of top (_top.py)
     _follow.py      logs as they grow → _exporter.py (_log_figures.py): metrics of all processes; _columnar/ Parquet
+    _lint/          source files: what freezes or fails when JAX traces it; reads them, and imports no jax
     _bundle.py      dashboards, rules and alerts
     _advise/        the workload under several scopes of jit (_scope.py) → a comparison
     _scaling.py     how a function's compile grows with its size: measured (_scaling_probe.py), fitted (_growth.py)

@@ -16,7 +16,13 @@ from jaxwatch.errors import JaxwatchError
 PACKAGE = ROOT / "jaxwatch"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 # of a package as a whole, of a file without code, of what is no Python, of the project
-TOGETHER = {"renderers": "renderers", "_advise": "advise", "_columnar": "columnar", "__main__": "cli"}
+TOGETHER = {
+    "renderers": "renderers",
+    "_advise": "advise",
+    "_columnar": "columnar",
+    "_lint": "lint",
+    "__main__": "cli",
+}
 OF_NO_MODULE = {
     "grafana",
     "prometheus",
@@ -32,6 +38,9 @@ OF_NO_MODULE = {
     "side_by_side",
     "distributed",
     "redact",
+    "lint_docs",
+    "lint_planted",
+    "lint_sources",
 }
 
 

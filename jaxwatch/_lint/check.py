@@ -27,16 +27,24 @@ def check(source: str, *, pedantic: bool = False) -> list[Finding]:
     """
     try:
         with _room():
-            tree = _parsed(source)
-            if not any(word in source for word in _MENTIONS):
-                return []
-            machine = Machine(read(tree))
-            jits.look(machine)
-            jit_rules.look(machine)
+            return _check(source, pedantic=pedantic)
     except SyntaxError as error:
-        return [_unreadable(error.lineno or 1, f"{error.msg}")]
-    except (ValueError, RecursionError, MemoryError) as error:
-        return [_unreadable(1, "nested too deeply" if not isinstance(error, ValueError) else str(error))]
+        return [unreadable(f"{error.msg}", error.lineno or 1)]
+    except (RecursionError, MemoryError):
+        return [unreadable("nested too deeply")]
+    except ValueError as error:  # a null byte, before Python 3.12
+        return [unreadable(str(error))]
+    except Exception as error:  # noqa: BLE001 -- a fault of ours in one file must not stop the others
+        return [unreadable(f"a fault of jaxwatch, please report it: {type(error).__name__}: {error}")]
+
+
+def _check(source: str, *, pedantic: bool) -> list[Finding]:
+    tree = _parsed(source)
+    if not any(word in source for word in _MENTIONS):
+        return []
+    machine = Machine(read(tree))
+    jits.look(machine)
+    jit_rules.look(machine)
     found = [finding for finding in machine.findings.values() if pedantic or finding.certain]
     lines = source.splitlines()
     ignores = Ignores(source, tree)
@@ -61,7 +69,8 @@ def _room() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _unreadable(line: int, why: str) -> Finding:
+def unreadable(why: str, line: int = 1) -> Finding:
+    """Return the finding that a file cannot be checked."""
     return Finding(max(line, 1), 1, "JW000", RULES["JW000"].message.format(what=why))
 
 

@@ -13,7 +13,6 @@ _TREES = words(
     """
     typing.NamedTuple collections.namedtuple flax.struct.dataclass flax.struct.PyTreeNode chex.dataclass
     flax.training.train_state.TrainState jax.tree_util.register_dataclass jax.tree.register_dataclass
-
     jax_dataclasses.pytree_dataclass
     """
 )
@@ -89,7 +88,7 @@ class Class:
         found = [each for of in self.line() for each in of.attributes().get(name, [])]
         return found[0] if len(found) == 1 else None
 
-    def _attributes(self) -> dict[str, list[tuple[ast.expr, Scope]]]:
+    def attributes(self) -> dict[str, list[tuple[ast.expr, Scope]]]:
         """Return all that is set in the class's body, and on self in its methods; read once."""
         if self.node not in self.module.attributes:
             found: dict[str, list[tuple[ast.expr, Scope]]] = {}

@@ -58,6 +58,7 @@ class Engine(Protocol):
     """What the parts of an engine ask of one another."""
 
     module: Module
+    traced: set[ast.AST]
 
     def eval(self, node: ast.AST | None, frame: Frame) -> Value:
         """Return what is known of an expression's value, and report what is at fault in it."""

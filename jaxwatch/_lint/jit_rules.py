@@ -145,6 +145,8 @@ def _check_self(machine: Machine, root: Root, layer: Callee) -> None:
 
 
 def _check_place(machine: Machine, site: Site) -> None:
+    if site.scope.node in machine.traced:
+        return  # it is made while tracing alone
     function = site.call.args[0]
     outer = site.scope.node
     called = _is_called(machine, site)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jaxwatch._lint import files, notebooks
-from jaxwatch._lint.check import check, selected
+from jaxwatch._lint.check import check, selected, unreadable
 from jaxwatch._lint.output import Report
 from jaxwatch._lint.rules import RULES, Finding
 from jaxwatch.errors import BadOptionError
@@ -45,7 +45,7 @@ def _of_file(path: str, *, pedantic: bool) -> tuple[list[Finding], list[tuple[in
         if path.endswith(".ipynb"):
             source, places = notebooks.source_of(source)
     except SyntaxError as error:
-        return [Finding(1, 1, "JW000", RULES["JW000"].message.format(what=error.msg))], []
+        return [unreadable(error.msg)], []
     return check(source, pedantic=pedantic), places
 
 

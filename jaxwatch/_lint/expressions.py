@@ -96,7 +96,7 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
         engine.report("JW307", node, node, frame)
         return TRACED
     if index.kind in TRACED_KINDS and (base.kind is Kind.NUMPY or _is_list(base)):
-        engine.report("JW306", node.slice, node.slice, frame, doubt=index.kind is Kind.TREE and base.kind is Kind.BOX)
+        engine.report("JW306", node.slice, node.slice, frame)
         return TRACED
     return _taken(node.slice, base, index)
 

@@ -23,7 +23,7 @@ class Machine:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.findings: dict[tuple[int, int, str], Finding] = {}
-        self.traced: set[ast.AST] = set()  # functions that were run within a trace that is kept
+        self.traced: set[ast.AST] = set()  # functions that were run under a transform
         self.left = 0
         self.left_of_file = STEPS_OF_A_FILE
         self._known: dict[tuple[Scope, str], Value] = {}

@@ -88,13 +88,14 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
         engine.report("JW203", node, node, frame)
         return STATIC
     base, index = engine.eval(node.value, frame), engine.eval(node.slice, frame)
-    if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
-        return base
-    if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY} and index.mask and frame.staged:
-        engine.report("JW308", node, node, frame)
-    if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY} and _has_traced_bound(engine, node.slice, frame):
+    indexed = base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY, Kind.NUMPY} or _is_list(base)
+    if indexed and _has_traced_bound(engine, node.slice, frame):
         engine.report("JW307", node, node, frame)
         return TRACED
+    if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
+        return base  # an update, which may be by a mask
+    if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY} and index.mask and frame.staged:
+        engine.report("JW308", node, node, frame)
     if index.kind in TRACED_KINDS and (base.kind is Kind.NUMPY or _is_list(base)):
         engine.report("JW306", node.slice, node.slice, frame)
         return TRACED

@@ -181,7 +181,7 @@ def _run(engine: Engine, callee: Callee, given: Sequence[Value], named: Mapping[
 
 def run(engine: Engine, node: FunctionNode, frame: Frame) -> Value:
     """Run a function's body in its frame; return what it may return."""
-    if frame.staged:
+    if frame.codes:
         engine.traced.add(node)
     if isinstance(node, ast.Lambda):
         return engine.eval(node.body, frame)

@@ -34,6 +34,7 @@ _ONCE = re.compile(
     r"_*(test|main|init|setup|set_up|create|make|build|bench|run|warm|compile|get_|load|restore|profile|time)|$",
     re.IGNORECASE,
 )
+_INITIAL = re.compile(r"(^|[._])init", re.IGNORECASE)
 _JITS = frozenset({"jax.jit", "equinox.filter_jit", "flax.nnx.jit", "jax.pmap"})
 _CACHES = frozenset({"functools.lru_cache", "functools.cache", "functools.cached_property"})
 
@@ -147,24 +148,19 @@ def _check_self(machine: Machine, root: Root, layer: Callee) -> None:
 def _check_place(machine: Machine, site: Site) -> None:
     if site.scope.node in machine.traced:
         return  # it is made while tracing alone
-    function = site.call.args[0]
-    outer = site.scope.node
-    called = _is_called(machine, site)
-    if site.loops and _depends_not_alone(machine, function, site) and (called or _is_used_within(machine, site)):
-        fresh = _is_fresh(machine, function, site.scope)
-        kept_in = _is_kept(machine, site)
-        if not kept_in:
-            machine.add(
-                "JW604", site.call, text_of(site.call), certain=fresh or isinstance(function, ast.Name | ast.Attribute)
-            )
-    elif (
-        called
-        and isinstance(outer, FUNCTIONS)
-        and _is_fresh(machine, function, site.scope)
-        and not _is_cached(machine, outer)
-    ):
-        again = _runs_again(machine, outer) or _works_on_arguments(machine, site, outer)
-        machine.add("JW605", site.call, text_of(site.call), certain=again)
+    if site.loops and not _is_kept(machine, site) and _is_made_in_loop(machine, site):
+        machine.add("JW604", site.call, text_of(site.call))
+    elif not site.loops and _is_called(machine, site) and isinstance(site.scope.node, FUNCTIONS):
+        outer = site.scope.node
+        if not _is_cached(machine, outer):
+            again = _runs_again(machine, outer) or _works_on_arguments(machine, site, outer)
+            machine.add("JW605", site.call, text_of(site.call), certain=again)
+
+
+def _is_made_in_loop(machine: Machine, site: Site) -> bool:
+    """Whether the loop makes the same jit in each round, and calls it there."""
+    called = _is_called(machine, site) or _is_used_within(machine, site)
+    return called and _depends_not_alone(machine, site.call.args[0], site)
 
 
 def _is_called(machine: Machine, site: Site) -> bool:
@@ -249,12 +245,22 @@ def _is_cached(machine: Machine, node: ast.AST) -> bool:
 
 
 def _works_on_arguments(machine: Machine, site: Site, outer: FunctionNode) -> bool:
-    """Whether the call is on what its function is given, and that function's name does not say that it runs once."""
+    """Whether the call is on what its function is given, and neither name says that it is done once."""
     call = machine.module.parents.get(site.call)
     own = {argument.arg for argument in arguments(outer)} - {"self", "cls"}
     given = [*call.args, *(word.value for word in call.keywords)] if isinstance(call, ast.Call) else []
     used = {part.id for value in given for part in ast.walk(value) if isinstance(part, ast.Name)}
-    return bool(own & used) and _ONCE.match(getattr(outer, "name", "")) is None
+    once = _ONCE.match(getattr(outer, "name", "")) or _INITIAL.search(text_of(site.call.args[0]))
+    return bool(own & used) and once is None and not _is_layer(machine, outer)
+
+
+def _is_layer(machine: Machine, outer: FunctionNode) -> bool:
+    """Whether a function is the call of a module of layers, which is traced as a rule."""
+    parent = machine.module.parents.get(outer)
+    if not isinstance(parent, ast.ClassDef) or getattr(outer, "name", "") != "__call__":
+        return False
+    of = Class(parent, machine.module.scopes[parent], machine.module)
+    return any(mark == "" or mark.endswith(".Module") for mark in of.marks())
 
 
 def _runs_again(machine: Machine, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:

@@ -49,7 +49,14 @@ _SHAPED = {
     "linspace": 2,
     "repeat": 1,
 }
-_SECOND_IS_SHAPE = frozenset({"normal", "uniform", "exponential", "gumbel", "laplace", "bits", "one_hot"})
+# Which argument of a function of jax is a size, or a shape.
+_SIZES = {
+    **{f"jax.random.{name}": 1 for name in ("normal", "uniform", "exponential", "gumbel", "laplace", "bits", "split")},
+    "jax.nn.one_hot": 1,
+    "jax.lax.top_k": 1,
+    "jax.lax.iota": 1,
+    "jax.lax.dynamic_slice": 2,
+}
 _MASKS = words(
     """
     isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
@@ -178,8 +185,7 @@ def _check_shape(engine: Engine, node: ast.Call, name: str, values: list[Value],
             value for word, value in zip(node.keywords, values[len(node.args) :], strict=True) if word.arg == "shape"
         ]
         parts = [part for shape in named for part in (shape, *(shape.items or []))]
-    if any(part.kind in CERTAIN for part in parts):
-        engine.report("JW307", node, node, frame)
+    _check_size(engine, node, box(parts), frame)
 
 
 def _tree(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
@@ -197,6 +203,8 @@ def _jax(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     values = values_of(engine, node, frame)
     if path in _STATIC_JAX:
         return STATIC
+    if path in _SIZES and _SIZES[path] < len(node.args):
+        _check_size(engine, node, values[_SIZES[path]], frame)
     if path.startswith("jax.flatten_util."):
         return box([TRACED if held_by(values) else UNKNOWN, UNKNOWN])
     if path.startswith(_ARRAYS):
@@ -206,22 +214,17 @@ def _jax(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     return DOUBT if held_by(values) is not False else UNKNOWN
 
 
+def _check_size(engine: Engine, node: ast.Call, size: Value, frame: Frame) -> None:
+    if any(part.kind in CERTAIN for part in (size, *(size.items or []))):
+        engine.report("JW307", node, node, frame)
+
+
 def _passed_on(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     """Of a tree, a tree of the same form."""
     values = values_of(engine, node, frame)
     if path == "jax.lax.psum" and values and values[0].kind is Kind.STATIC:
         return STATIC  # the number of devices on an axis
     return values[0] if values and held_by(values[:1]) is not False else UNKNOWN
-
-
-def _of_shape(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
-    """Of jax.random and jax.nn: a function whose second argument is a shape, if its name says so."""
-    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
-    if name in _SECOND_IS_SHAPE and len(node.args) > 1:
-        parts = [values[1], *(values[1].items or [])]
-        if any(part.kind in CERTAIN for part in parts):
-            engine.report("JW307", node, node, frame)
-    return _result(held_by(values), frame)
 
 
 def _initializer(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Value:
@@ -281,8 +284,6 @@ _BY_BEGINNING: dict[str, Handler] = {
     "jax.lax.with_sharding_constraint": _passed_on,
     "jax.lax.optimization_barrier": _passed_on,
     "jax.nn.initializers.": _initializer,
-    "jax.nn.": _of_shape,
-    "jax.random.": _of_shape,
     "jax.": _jax,
     "numpy.": _numpy,
     "math.": _math,

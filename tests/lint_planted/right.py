@@ -504,3 +504,19 @@ def test_it():
 total = jax.jit(lambda x: x.sum())(jnp.ones(3))
 random.seed(0)
 logging.info("made")
+
+
+class Layer(nn.Module):
+    def __call__(self, x):
+        return jax.jit(lambda v: v * 2)(x)
+
+
+def start(key, init_fn):
+    return jax.jit(init_fn)(key)
+
+
+@jax.jit
+def outer_jit(x):
+    for _ in range(3):
+        x = jax.jit(lambda v: v + 1)(x)
+    return jax.jit(jnp.sin)(x)

@@ -85,6 +85,8 @@ def _of_instance(engine: Engine, base: Value, of_class: Class, name: str, frame:
     method = of_class.method(name)
     if method is not None:
         return _of_method(engine, base, method[0], frame)
+    if name in {"apply", "init"} and "flax.linen.Module" in of_class.marks():
+        return _of_layer(engine, base, of_class, name)
     if base.kind is Kind.BOX:
         declared = of_class.field(name)
         return _field(engine, name, declared, of_class, base) if declared is not None else DOUBT
@@ -94,6 +96,16 @@ def _of_instance(engine: Engine, base: Value, of_class: Class, name: str, frame:
     expression, scope = assigned
     value = engine.assigned(expression, scope)
     return Value(value.kind, base.owner, value.items, value.item, value.callee, value.cls)
+
+
+def _of_layer(engine: Engine, base: Value, of_class: Class, name: str) -> Value:
+    """``apply`` and ``init`` of a module of flax run its ``__call__``."""
+    found = of_class.method("__call__")
+    if found is None:
+        return UNKNOWN
+    own = Callee(found[0], None, scope=engine.module.scopes[found[0]])
+    bound = Callee(how="method", inner=own, given=(base,))
+    return Value(Kind.FUNCTION, callee=Callee(how=f"flax.linen.{name}", inner=bound))
 
 
 def _of_method(engine: Engine, base: Value, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Value:

@@ -172,6 +172,10 @@ def transform(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     function = argument(engine, node, 0, "fun f func fn", frame)
     if function is None:
         return UNKNOWN
+    called = function.cls.method("__call__") if function.cls is not None and function.callee is None else None
+    if called is not None:  # an object that is called
+        own = Callee(called[0], None, scope=engine.module.scopes[called[0]])
+        function = Value(Kind.FUNCTION, callee=Callee(how="method", inner=own, given=(function,)))
     return wrap(path, function, node)
 
 

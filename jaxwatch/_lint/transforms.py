@@ -50,8 +50,8 @@ AS_IS = words(
     """
 )
 HAIKU = frozenset({"haiku.transform", "haiku.transform_with_state", "haiku.without_apply_rng"})
-# The functions that they return, and how many of the first arguments are theirs.
-HAIKU_FUNCTIONS = frozenset({"haiku.apply", "haiku.init"})
+# The functions that they return, and those of flax's modules, and how many of the first arguments are theirs.
+HAIKU_FUNCTIONS = frozenset({"haiku.apply", "haiku.init", "flax.linen.apply", "flax.linen.init"})
 _OWN = {"haiku.transform": 2, "haiku.transform_with_state": 3, "haiku.without_apply_rng": 1}
 TRANSFORMS = JITS | STAGED | REMATS | MAPS | GRADS | VALUE_AND_GRADS | SHAPES | AS_IS | HAIKU | {"flax.linen.scan"}
 # Decorators that leave a function as it is, for what matters here.
@@ -129,9 +129,9 @@ def wrap(how: str, value: Value, call: ast.Call | None) -> Value:
 
 
 def own_arguments(callee: Callee) -> int:
-    """Return how many of the first arguments are haiku's own: parameters, state, key."""
+    """Return how many of the first arguments are the library's own: parameters, state, key."""
     inner = callee.inner
-    if callee.how == "haiku.init" or inner is None:
+    if callee.how != "haiku.apply" or inner is None:
         return 1
     stateful = inner.inner is not None and inner.inner.how == "haiku.transform_with_state"
     return _OWN.get(inner.how, 2) + int(stateful)

@@ -139,8 +139,10 @@ def join(one: Value, other: Value) -> Value:
         return _join_boxes(one, other, owner)
     if kinds == {Kind.FUNCTION}:
         return one
-    if kinds & MAYBE:
-        return DOUBT if not kinds <= CERTAIN else TREE if Kind.TREE in kinds else TRACED
+    if kinds <= CERTAIN:
+        return TREE if Kind.TREE in kinds else TRACED
+    if traced_in(one) is not False or traced_in(other) is not False:  # a container of tracers, or something else
+        return DOUBT
     return Value(one.kind if len(kinds) == 1 else Kind.UNKNOWN, owner)
 
 

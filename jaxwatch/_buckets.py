@@ -1,12 +1,11 @@
 """Sizes to round lengths up to: few signatures against elements that are padding. Pure."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 # Lengths below are not told apart: a program for 3 rows is not cheaper than one for 8.
 SMALLEST = 8
-_SMALLEST_BITS = 3
 # One signature less is worth so large a share more of elements: it saves one compile, padding is paid for at each call.
 SIGNATURE_PRICE = 0.03
 
@@ -42,25 +41,28 @@ def best(sizes: Collection[int]) -> Scheme:
         there are lengths; of equal ones the smallest step. There is one: a single bucket for all.
     """
     total = max(sum(sizes), 1)
-    found = [*_multiples(sizes, total), _powers(sizes, total)]
+    # number of the bucket of the smallest size → lengths in it: all but this pass goes over few
+    buckets = Counter([-(-size // SMALLEST) or 1 for size in sizes])
+    whole = Scheme(max(sizes), 1, max(sizes) * len(sizes) / total - 1)
+    found = [*_multiples(buckets, total), whole, _powers(buckets, total)]
     return min(
         (scheme for scheme in found if scheme.signatures < len(sizes)),
         key=lambda scheme: scheme.waste + SIGNATURE_PRICE * scheme.signatures,
     )
 
 
-def _powers(sizes: Collection[int], total: int) -> Scheme:
-    counts = Counter([(size - 1).bit_length() if size > SMALLEST else _SMALLEST_BITS for size in sizes])
-    return Scheme(None, len(counts), sum(count << bits for bits, count in counts.items()) / total - 1)
+def _powers(buckets: Mapping[int, int], total: int) -> Scheme:
+    rounded = [(bucket - 1).bit_length() for bucket in buckets]
+    elements = SMALLEST * sum(count << bits for bits, count in zip(rounded, buckets.values(), strict=True))
+    return Scheme(None, len(set(rounded)), elements / total - 1)
 
 
-def _multiples(sizes: Collection[int], total: int) -> list[Scheme]:
-    """Return a scheme for each power of two that leaves several as step, and the one that pads all to the largest."""
-    step, found = SMALLEST, []
-    buckets: dict[int, int] = Counter([-(-size // step) or 1 for size in sizes])  # number of the bucket → lengths in it
+def _multiples(buckets: Mapping[int, int], total: int) -> Iterator[Scheme]:
+    """Yield a scheme for each power of two that leaves several signatures as step."""
+    step = SMALLEST
     elements = step * sum(bucket * count for bucket, count in buckets.items())
     while len(buckets) > 1:
-        found.append(Scheme(step, len(buckets), elements / total - 1))
+        yield Scheme(step, len(buckets), elements / total - 1)
         halved: dict[int, int] = {}
         for bucket, count in buckets.items():
             if bucket & 1:  # half of the new bucket is empty
@@ -68,4 +70,3 @@ def _multiples(sizes: Collection[int], total: int) -> list[Scheme]:
             half = (bucket + 1) >> 1
             halved[half] = halved.get(half, 0) + count
         step, buckets = 2 * step, halved
-    return [*found, Scheme(max(sizes), 1, max(sizes) * len(sizes) / total - 1)]

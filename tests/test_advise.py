@@ -72,8 +72,11 @@ def test_functions_of_libraries_stay_jitted_and_are_looked_through() -> None:
     assert "lib" in found.variables(frozenset())
 
 
-def test_where_all_is_of_a_library_it_is_the_program() -> None:
-    assert names(plan([function("g", outermost=1, library=True)]).scopes) == [["g"], []]
+def test_what_the_program_calls_itself_is_its_own_wherever_its_code_lies() -> None:
+    found = plan([function("wrapped", "inner", outermost=1, library=True), function("inner", library=True)])
+
+    assert names(found.scopes) == [["wrapped"], []]
+    assert found.variables(frozenset()) == ["inner"]
 
 
 def test_what_takes_no_time_is_left_as_it_is() -> None:
@@ -187,6 +190,10 @@ def test_of_those_that_cannot_be_told_apart_the_simplest_is_taken() -> None:
     assert found.recommended == 2
 
 
+def test_of_those_that_ran_once_none_is_taken_for_the_simpler_one() -> None:
+    assert judge.judge({0: [1.0], 1: [3.0], 2: [1.01]}, SIMPLE).recommended == 0
+
+
 def test_one_run_is_enough_to_be_out_but_not_to_be_behind() -> None:
     assert judge.judge({0: [1.0], 1: [2.5]}, SIMPLE).recommended == 0
     assert not judge.judge({0: [1.0], 1: [1.4]}, SIMPLE).settled
@@ -294,8 +301,18 @@ def test_calls_that_compiled_are_not_steady() -> None:
 
 
 def test_later_calls_are_those_of_the_second_half() -> None:
-    assert figures.later_seconds(records([0, 10**9, 2 * 10**9, 4 * 10**9]), 8 * 10**9) == 3.0
-    assert figures.later_seconds(records([0]), 10) is None
+    begins = records([0, 10**9, 2 * 10**9, 4 * 10**9])
+
+    assert figures.later_seconds(begins, [], 8 * 10**9) == 3.0
+    assert figures.later_seconds(records([0]), [], 10) is None
+
+
+def test_what_compiles_once_among_later_calls_does_not_go_on_and_what_does_so_twice_may() -> None:
+    begins = records([0, 10**9, 2 * 10**9, 4 * 10**9])
+
+    assert figures.later_seconds(begins, [7 * 10**9], 8 * 10**9) == 2.0
+    assert figures.later_seconds(begins, [3 * 10**9, 7 * 10**9], 8 * 10**9) == 3.0
+    assert figures.later_seconds(records([0, 10**9]), [15 * 10**8], 2 * 10**9) == 1.0
 
 
 # ------------------------------------------------------------------ samples
@@ -448,7 +465,7 @@ def test_an_inner_jit_that_changes_nothing_is_said_to() -> None:
 
     assert found.recommended == 2
     assert "jit f, g cannot be told from it" in found.reason
-    assert "the inner jit changes nothing here" in found.reason
+    assert "what it jits besides changes nothing here" in found.reason
 
 
 def test_no_difference_is_said_with_its_uncertainty() -> None:

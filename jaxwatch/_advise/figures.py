@@ -1,6 +1,7 @@
 """Figures of a run out of the records of its outermost calls. Pure: times in nanoseconds in, seconds out."""
 
 import bisect
+import itertools
 from collections.abc import Sequence
 from statistics import fmean, median, quantiles
 
@@ -46,16 +47,28 @@ def steady(records: Sequence[Record]) -> Steady | None:
     )
 
 
-def later_seconds(records: Sequence[Record], end: int) -> float | None:
+def later_seconds(records: Sequence[Record], compiled: Sequence[int], end: int) -> float | None:
     """Return the mean time from one call to the next, over the second half of the calls and to the end; None of one.
 
-    What still compiles there is in it: where signatures never come to an end, neither does this.
+    What still compiles there is in it, since it goes on where signatures never come to an end; but not where it is one
+    call alone, a function's first one most likely.
+
+    Args:
+        records: Of all outermost calls.
+        compiled: When something had been compiled, sorted.
+        end: When the program had ended.
     """
     if len(records) < 2:  # noqa: PLR2004 -- of one call nothing is known of later ones
         return None
     begins = sorted(record.begun for record in records)
-    half = len(begins) // 2
-    return _NANO * (end - begins[half]) / (len(begins) - half)
+    later = [*begins[len(begins) // 2 :], end]
+    gaps = [
+        (after - before, bisect.bisect_left(compiled, before) < bisect.bisect_left(compiled, after))
+        for before, after in itertools.pairwise(later)
+    ]
+    calm = [gap for gap, compiles in gaps if not compiles]
+    counted = calm if calm and len(calm) == len(gaps) - 1 else [gap for gap, _ in gaps]
+    return _NANO * fmean(counted)
 
 
 def curve(records: Sequence[Record], end: int) -> tuple[tuple[int, float], ...]:
@@ -74,8 +87,3 @@ def curve(records: Sequence[Record], end: int) -> tuple[tuple[int, float], ...]:
         {min(last, round(_POINTS // 2 * ratio**step)) for step in range(_POINTS // 2)} if last > _POINTS // 2 else set()
     )
     return tuple((place, _NANO * (ends[place - 1] - begins[0])) for place in sorted(places))
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the mean; 0 of none."""
-    return fmean(values) if values else 0.0

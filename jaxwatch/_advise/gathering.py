@@ -76,7 +76,9 @@ def _figures(plan: Plan, tried: Mapping[Jitted, Tried], *, varies: bool) -> Iter
     written, *_ = tried
     reference = None if varies else tried[written].look
     for jitted, each in tried.items():
-        last = each.last or Outcome(ended="error", error="not run: the budget was spent")
+        if each.last is None:  # the budget was spent
+            continue
+        last = each.last
         seen = each.look if each.look is not None and each.look.ended != "error" else last
         ran = each.ended or [last]
         later = [run.later_seconds for run in ran if run.later_seconds is not None]

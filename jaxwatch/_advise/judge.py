@@ -100,7 +100,7 @@ def judge(totals: Mapping[int, Sequence[float]], simplicity: Mapping[int, int]) 
     tied = [scope for scope, each in against.items() if each.tied]
     if len(tied) == len(totals) > 1 or (len(totals) > 1 and max(each.ratio for each in against.values()) <= 1 + _NONE):
         return Verdict(best, against, None)
-    near = [scope for scope in tied if against[scope].ratio <= 1 + _EQUAL]
+    near = [scope for scope in tied if scope == best or (against[scope].ratio <= 1 + _EQUAL and against[scope].settled)]
     return Verdict(best, against, min(near, key=lambda scope: (simplicity[scope], centers[scope])))
 
 

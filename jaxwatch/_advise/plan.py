@@ -56,7 +56,8 @@ def plan(functions: Sequence[Function], chosen: Collection[str] | None = None) -
 
     Args:
         functions: What a run of the program as it is written saw.
-        chosen: Names of the functions that may be bypassed; None: all of the program's own.
+        chosen: Names of the functions that may be bypassed; None: all but those of installed packages that are called
+            within others alone.
 
     Raises:
         BadOptionError: No function has a name that was chosen.
@@ -89,8 +90,8 @@ def plan(functions: Sequence[Function], chosen: Collection[str] | None = None) -
 
 def _wanted(called: Mapping[Place, Function], chosen: Collection[str] | None) -> list[Place]:
     if chosen is None:
-        own = [place for place, function in called.items() if not function.in_library]
-        return own or list(called)  # a program that is itself an installed package
+        # what a wrapper of a library makes of a function has its code in the library: equinox.filter_jit, say
+        return [place for place, function in called.items() if not function.in_library or function.outermost]
     labels = {label(place, called): place for place in called}
     names = {name for name, _ in called}
     for name in chosen:

@@ -83,9 +83,9 @@ def _as_fast(scopes: Sequence[ScopeFigures], verdict: Verdict, chosen: int) -> l
     names = " and ".join(f"jit {scopes[place].name}" for place in alike)
     own = verdict.against[chosen].ratio
     ratio = max(max(verdict.against[place].ratio / own, own / verdict.against[place].ratio) for place in alike)
-    more = any(set(scopes[place].jit) > set(scopes[chosen].jit) for place in alike)
+    more = all(set(scopes[place].jit) > set(scopes[chosen].jit) for place in alike)
     text = f"{names} cannot be told from it (within {_percent(ratio)})"
-    return [f"{text}: the inner jit changes nothing here." if more and len(alike) == 1 else f"{text}."]
+    return [f"{text}: what it jits besides changes nothing here." if more and len(alike) == 1 else f"{text}."]
 
 
 def _pays(scopes: Sequence[ScopeFigures], chosen: int) -> list[str]:

@@ -106,7 +106,8 @@ class Watching:
             records = [
                 record._replace(ready=self._sampling.get(place, record.ready)) for place, record in enumerate(records)
             ]
-            calm = figures.quiet(records, sorted(when for when, _ in self._compiled))
+            compiled = sorted(when for when, _ in self._compiled)
+            calm = figures.quiet(records, compiled)
             peak, on_device = _peak_bytes()
             first = min(records, key=lambda record: record.begun, default=None)
             begin = end if first is None else first.begun
@@ -122,7 +123,7 @@ class Watching:
                 disk_hits=self._disk_hits,
                 peak_bytes=peak,
                 on_device=on_device,
-                later_seconds=figures.later_seconds(records, end),
+                later_seconds=figures.later_seconds(records, compiled, end),
                 steady=figures.steady(calm) if self._look else None,
                 curve=figures.curve(records, end),
                 functions=tuple(self._functions(records)),

@@ -92,8 +92,6 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
     if indexed and _has_traced_bound(engine, node.slice, frame):
         engine.report("JW307", node, node, frame)
         return TRACED
-    if isinstance(node.value, ast.Attribute) and node.value.attr == "at":
-        return base  # an update, which may be by a mask
     if base.kind in {Kind.TRACED, Kind.TREE, Kind.ARRAY} and index.mask and frame.staged:
         engine.report("JW308", node, node, frame)
     if index.kind in TRACED_KINDS and (base.kind is Kind.NUMPY or _is_list(base)):

@@ -183,9 +183,18 @@ def _is_passed(root: Root, name: str, module: Module) -> bool:
 
 def _calls_of(root: Root, module: Module) -> list[Site]:
     called = names_of(root, module)
-    return [
-        site for site in module.calls if site.call.func is root.site or (called and _last(site.call.func) in called)
-    ]
+    found = [site for site in module.calls if called and _last(site.call.func) in called and not _is_other(root, site)]
+    return [*found, *(site for site in module.calls if site.call.func is root.site)]
+
+
+def _is_other(root: Root, site: Site) -> bool:
+    """Whether a call by the same name is of something else: of a name that is bound again, or of another object."""
+    function = site.call.func
+    if isinstance(function, ast.Attribute):
+        return not isinstance(function.value, ast.Name)
+    found = site.scope.find(function.id) if isinstance(function, ast.Name) else None
+    own = {root.node, root.site}
+    return found is None or not all(binding.node in own for binding in found[1])
 
 
 def passed_by(root: Root, name: str, module: Module) -> list[tuple[ast.expr, Scope]]:

@@ -10,6 +10,7 @@ from jaxwatch._lint.values import (
     CERTAIN,
     DOUBT,
     MASK,
+    MAYBE,
     NUMPY,
     STATIC,
     TRACED,
@@ -72,8 +73,9 @@ _STATIC_NUMPY = words(
 )
 _BY_METHOD = words(
     """
-    all any amax amin argmax argmin argsort around array_equal array_equiv cumprod cumsum flip imag isreal max
-    mean min permute_dims prod real repeat rollaxis round searchsorted squeeze std sum transpose unstack var
+    all any amax amin argmax argmin argsort around array_equal array_equiv array_split cumprod cumsum dsplit flip hsplit
+    imag isreal max mean min moveaxis permute_dims prod real repeat reshape rollaxis round searchsorted split squeeze
+    std sum swapaxes take_along_axis transpose unstack var vsplit
     """
 )
 _CLOCK = words(
@@ -239,8 +241,7 @@ def _numpy(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
         return STATIC
     if held is False:
         return NUMPY
-    boxed = any(value.kind is Kind.BOX and traced_in(value) for value in values)
-    if name in _BY_METHOD and not boxed:
+    if name in _BY_METHOD and values[0].kind in MAYBE:
         return TRACED if held else DOUBT
     engine.report("JW402", node, node, frame, doubt=held is None)
     return UNKNOWN

@@ -242,3 +242,10 @@ def forward(p, x):
     return p @ x
 def forecast(params, x):
     return jax.jit(forward)(params, x)  # JW605
+
+@jax.jit
+def scatter(x, n):
+    y = x.at[x > 0].set(0)  # JW308
+    z = x.at[:n].set(1)  # JW307
+    w = np.split(x, 2, 0)[0] + np.reshape(x, (2, -1)).swapaxes(0, 1)
+    return y, z, w, np.take(x, 0), np.searchsorted([1, 2], x)  # JW402

@@ -164,7 +164,7 @@ def debugging(x):
 def on_jnp(x, key, i):
     y = np.asarray(x) + np.sin(x)
     noise = jrandom.normal(key, x.shape) + jr.uniform(key)
-    y = y.at[0].set(1.0).at[i].add(2.0).at[y > 0].set(0.0)
+    y = y.at[0].set(1.0).at[i].add(2.0)
     rows = jnp.where(y > 0, y, 0.0)
     found = jnp.nonzero(y, size=3)
     values = jnp.unique(y, size=4)

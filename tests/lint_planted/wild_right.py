@@ -199,7 +199,7 @@ def lax_forms(x, n, pred):
     t = lax.select(pred, x, y)
     g = lax.stop_gradient(x) * jnp.maximum(x, 0).astype(int)
     o = jax.nn.one_hot(n, 10); r = jnp.repeat(x, 2); sz = jnp.nonzero(x, size=3, fill_value=0)[0]
-    return y, z, w, s, d, f, t, g, x.at[m].set(0), o, r, sz, jnp.clip(x, min=0), jnp.round(x), round(x), abs(x), sum([x, y])
+    return y, z, w, s, d, f, t, g, o, r, sz, jnp.clip(x, min=0), jnp.round(x), round(x), abs(x), sum([x, y])
 
 class Agent:
     def __init__(self, opt): 
@@ -320,3 +320,26 @@ def eqnone(x, y):
     if x == None: return y
     if y != None and x is not y: return x
     return x
+
+
+@partial(jax.jit, static_argnums=0)
+def again(shape, x):
+    return x.reshape(shape)
+
+
+@jax.jit
+def again(x, y):
+    return x + y
+
+
+again(np.zeros(3), [1, 2])
+
+
+@partial(jax.jit, static_argnames="lr")
+def fit(params, lr=0.1):
+    return params * lr
+
+
+def use_others(trainer):
+    trainer.inner.fit(1.0, lr=[1, 2])
+    return trainer.inner.fit(1.0, [3])

@@ -154,7 +154,7 @@ def _check_place(machine: Machine, site: Site) -> None:
         outer = site.scope.node
         if not _is_cached(machine, outer):
             again = _runs_again(machine, outer) or _works_on_arguments(machine, site, outer)
-            machine.add("JW605", site.call, text_of(site.call), certain=again)
+            machine.add("JW605", site.call, text_of(site.call), certain=again and not _is_given(site))
 
 
 def _is_made_in_loop(machine: Machine, site: Site) -> bool:
@@ -252,6 +252,13 @@ def _works_on_arguments(machine: Machine, site: Site, outer: FunctionNode) -> bo
     used = {part.id for value in given for part in ast.walk(value) if isinstance(part, ast.Name)}
     once = _ONCE.match(getattr(outer, "name", "")) or _INITIAL.search(text_of(site.call.args[0]))
     return bool(own & used) and once is None and not _is_layer(machine, outer)
+
+
+def _is_given(site: Site) -> bool:
+    """Whether the function that is jitted is an argument of one around it, which cannot jit it any earlier."""
+    function = site.call.args[0]
+    found = site.scope.find(function.id) if isinstance(function, ast.Name) else None
+    return found is not None and all(binding.node is None and not binding.path for binding in found[1])
 
 
 def _is_layer(machine: Machine, outer: FunctionNode) -> bool:

@@ -520,3 +520,7 @@ def outer_jit(x):
     for _ in range(3):
         x = jax.jit(lambda v: v + 1)(x)
     return jax.jit(jnp.sin)(x)
+
+
+def compare(function, x):
+    return jax.jit(function)(x), function(x)

@@ -47,6 +47,8 @@ def look(machine: Machine) -> None:
             _check_options(machine, root, layer)
             _check_hashes(machine, root, layer)
             _check_self(machine, root, layer)
+        if root.decorates and any(each.how in _JITS for each in root.layers):
+            _check_definition(machine, root)
     for site in machine.module.calls:
         if machine.path(site.call.func, Frame(site.scope)) in _JITS and site.call.args:
             _check_place(machine, site)
@@ -157,6 +159,22 @@ def _check_place(machine: Machine, site: Site) -> None:
             machine.add("JW605", site.call, text_of(site.call), certain=again and not _is_given(site))
 
 
+def _check_definition(machine: Machine, root: Root) -> None:
+    """A decorated function that a loop defines anew in each round, and calls there."""
+    node: ast.AST | None = machine.module.parents.get(root.node)
+    while node is not None and not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        name = getattr(root.node, "name", "")
+        if isinstance(node, ast.For | ast.AsyncFor | ast.While) and _calls(node, name):
+            machine.add("JW604", root.node.decorator_list[0], f"jit of {name}")  # type: ignore[union-attr]  # no lambda
+            return
+        node = machine.module.parents.get(node)
+
+
+def _calls(loop: ast.AST, name: str) -> bool:
+    calls = [part.func for part in ast.walk(loop) if isinstance(part, ast.Call)]
+    return any(isinstance(function, ast.Name) and function.id == name for function in calls)
+
+
 def _is_made_in_loop(machine: Machine, site: Site) -> bool:
     """Whether the loop makes the same jit in each round, and calls it there."""
     called = _is_called(machine, site) or _is_used_within(machine, site)
@@ -222,8 +240,7 @@ def _is_used_within(machine: Machine, site: Site) -> bool:
     target = statement.targets[0]
     if not isinstance(target, ast.Name):
         return False
-    calls = [part for part in ast.walk(site.loops[-1]) if isinstance(part, ast.Call)]
-    return any(isinstance(part.func, ast.Name) and part.func.id == target.id for part in calls)
+    return _calls(site.loops[-1], target.id)
 
 
 def _is_kept(machine: Machine, site: Site) -> bool:

@@ -249,3 +249,11 @@ def scatter(x, n):
     z = x.at[:n].set(1)  # JW307
     w = np.split(x, 2, 0)[0] + np.reshape(x, (2, -1)).swapaxes(0, 1)
     return y, z, w, np.take(x, 0), np.searchsorted([1, 2], x)  # JW402
+
+def epochs(batches):
+    for batch in batches:
+        @partial(jax.jit, donate_argnums=0)  # JW604
+        def step(x):
+            return x * 2
+        if batch is not None:
+            step(batch)

@@ -344,7 +344,7 @@ class Lin(nn.Module):
 def outer(xs):
     results = []
     for x in xs:
-        @jax.jit
+        @jax.jit  # JW604
         def f(y):
             results.append(y)  # JW103
             return y + x

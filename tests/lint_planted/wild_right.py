@@ -343,3 +343,13 @@ def fit(params, lr=0.1):
 def use_others(trainer):
     trainer.inner.fit(1.0, lr=[1, 2])
     return trainer.inner.fit(1.0, [3])
+
+
+def make_all(scales):
+    made = []
+    for scale in scales:
+        @jax.jit
+        def f(x, scale=scale):
+            return x * scale
+        made.append(f)
+    return made

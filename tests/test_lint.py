@@ -1,6 +1,7 @@
 """``jaxwatch lint``: which files, which findings are left out, what is printed, and the exit code."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,31 @@ def test_a_pattern_leaves_out_files_and_folders(tmp_path: Path, pattern: str) ->
 def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LintPathError, match="does not exist"):
         lint([str(tmp_path / "none.py")])
+
+
+def test_a_path_that_is_neither_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+
+    with pytest.raises(LintPathError, match="neither a file nor a folder"):
+        lint([str(tmp_path / "pipe.py")])
+
+
+def test_a_pipe_or_a_link_that_leads_nowhere_or_round_stops_no_folder(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "nowhere.py").symlink_to(tmp_path / "none.py")
+    (tmp_path / "round").symlink_to(tmp_path)
+    put(tmp_path, a=BAD)
+
+    assert names(tmp_path) == ["a.py"]
+
+
+@pytest.mark.parametrize("form", output.FORMATS)
+def test_a_name_that_is_no_text_is_printed(tmp_path: Path, form: str) -> None:
+    name = os.fsdecode(b"\xff.py")
+    (tmp_path / name).write_text(BAD)
+    text = output.rendered(lint([str(tmp_path)]), form)
+
+    assert "JW101" in text.encode("utf-8", "backslashreplace").decode()
 
 
 # ------------------------------------------------------------------ choice

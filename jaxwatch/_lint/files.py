@@ -27,6 +27,8 @@ def files_of(paths: Sequence[str], exclude: Sequence[str]) -> Iterator[str]:
     for path in paths:
         if not os.path.exists(path):
             raise LintPathError(f"{path} does not exist.", "Give files or folders of Python.")
+        if not os.path.isdir(path) and not os.path.isfile(path):
+            raise LintPathError(f"{path} is neither a file nor a folder.", "Give files or folders of Python.")
         for file in [path] if not os.path.isdir(path) else _below(path, exclude):
             real = os.path.realpath(file)
             if real not in seen:
@@ -41,7 +43,8 @@ def _below(folder: str, exclude: Sequence[str]) -> Iterator[str]:
         )
         for name in sorted(names):
             path = os.path.normpath(os.path.join(where, name))
-            if name.endswith(ENDINGS) and not name.startswith(".") and not is_excluded(path, exclude):
+            wanted = name.endswith(ENDINGS) and not name.startswith(".") and not is_excluded(path, exclude)
+            if wanted and os.path.isfile(path):  # no pipe, and no link that leads nowhere
                 yield path
 
 

@@ -1,6 +1,7 @@
 """SARIF 2.1.0, which code hosts show beside the lines of a change."""
 
 import json
+import os
 from collections.abc import Iterable
 from urllib.parse import quote
 
@@ -28,7 +29,7 @@ def render(findings: Iterable[tuple[str, int, Finding]]) -> str:
 
 def _result(path: str, cell: int, finding: Finding) -> dict[str, object]:
     where = {
-        "artifactLocation": {"uri": quote(path.replace("\\", "/"), safe="/")},
+        "artifactLocation": {"uri": quote(os.fsencode(path.replace(os.sep, "/")), safe="/")},
         "region": {"startLine": finding.line, "startColumn": finding.column},
     }
     return {

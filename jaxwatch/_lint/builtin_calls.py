@@ -51,7 +51,8 @@ def _most(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     several = len(given) > 1 and not path.endswith("sorted")
     values = given if several else [element(value) for value in given]
     keyed = any(word.arg == "key" for word in node.keywords)
-    if not keyed and any(value.kind is Kind.TRACED or (several and value.kind is Kind.TREE) for value in values):
+    certain = any(value.kind is Kind.TRACED for value in values) or any(value.kind is Kind.TREE for value in given)
+    if certain and not keyed:
         engine.report("JW304", node, node, frame)
     elif any(value.kind in {Kind.DOUBT, Kind.TREE} for value in values):
         engine.report("JW304", node, node, frame, doubt=True)

@@ -86,7 +86,7 @@ def _run(machine: Machine, root: Root) -> None:
     if not codes:
         return
     scope = machine.module.scopes[root.node]
-    frame = Frame(scope, 1, codes, doubt=doubt, running=(root.node,))
+    frame = Frame(scope, 1, codes, root.callee.base().closure, doubt=doubt, running=(root.node,))
     for name, value in parameters(machine, root).items():
         frame.env[name] = value
     run(machine, root.node, frame)

@@ -70,9 +70,9 @@ def _of_traced(engine: Engine, node: ast.Call, base: Value, given: list[Value], 
     _check_sizes(engine, node, base, given, frame)
     if name in ARRAY_METHODS or (name in _UPDATES and _is_at(node)):
         return Value(Kind.TRACED)
-    if base.kind is Kind.TRACED:
-        return DOUBT
-    return base if name in _SAME else _of_box(name, box_of(base), given, frame) or DOUBT
+    if name in _SAME:
+        return base
+    return DOUBT if base.kind is Kind.TRACED else _of_box(name, box_of(base), given, frame) or DOUBT
 
 
 def _check_sizes(engine: Engine, node: ast.Call, base: Value, given: list[Value], frame: Frame) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from jaxwatch._lint import jit_rules, jits
+from jaxwatch._lint import jit_options, jit_places, jits
 from jaxwatch._lint.engine import Machine
 from jaxwatch._lint.ignores import Ignores
 from jaxwatch._lint.rules import RULES, Finding
@@ -44,7 +44,8 @@ def _check(source: str, *, pedantic: bool) -> list[Finding]:
         return []
     machine = Machine(read(tree))
     jits.look(machine)
-    jit_rules.look(machine)
+    jit_options.look(machine)
+    jit_places.look(machine)
     found = [finding for finding in machine.findings.values() if pedantic or finding.certain]
     lines = source.splitlines()
     ignores = Ignores(source, tree)

@@ -4,14 +4,13 @@ import ast
 
 from jaxwatch._lint.builtin_calls import BUILTINS
 from jaxwatch._lint.frames import Engine, Frame, Handler
+from jaxwatch._lint.numpy_calls import call_math, call_numpy, held_by, values_of
 from jaxwatch._lint.tables import words
 from jaxwatch._lint.values import (
     ARRAY,
     CERTAIN,
     DOUBT,
     MASK,
-    MAYBE,
-    NUMPY,
     STATIC,
     TRACED,
     TREE,
@@ -22,7 +21,6 @@ from jaxwatch._lint.values import (
     box_of,
     element,
     join_all,
-    traced_in,
 )
 
 _STATIC_JNP = words(
@@ -62,20 +60,6 @@ _MASKS = words(
     """
     isnan isinf isfinite isclose isin logical_and logical_or logical_not logical_xor greater greater_equal less
     less_equal equal not_equal
-    """
-)
-# Of numpy: those that look at no value, and those that call the method of that name, which a tracer has (numpy 2.4).
-_STATIC_NUMPY = words(
-    """
-    shape ndim size dtype result_type promote_types isscalar issubdtype iscomplexobj isrealobj can_cast finfo
-    iinfo iterable broadcast_shapes testing printoptions
-    """
-)
-_BY_METHOD = words(
-    """
-    all any amax amin argmax argmin argsort around array_equal array_equiv array_split cumprod cumsum dsplit flip hsplit
-    imag isreal max mean min moveaxis permute_dims prod real repeat reshape rollaxis round searchsorted split squeeze
-    std sum swapaxes take_along_axis transpose unstack var vsplit
     """
 )
 _CLOCK = words(
@@ -121,18 +105,6 @@ def handler_of(path: str) -> Handler | None:
         if path.startswith(beginning):
             return handler
     return None
-
-
-def values_of(engine: Engine, node: ast.Call, frame: Frame) -> list[Value]:
-    """Evaluate a call's arguments, those by name last."""
-    given = [engine.eval(part, frame) for part in node.args]
-    return given + [engine.eval(word.value, frame) for word in node.keywords]
-
-
-def held_by(values: list[Value]) -> bool | None:
-    """Return whether any of the values is traced: None where one may be."""
-    held = [traced_in(value) for value in values]
-    return True if True in held else None if None in held else False
 
 
 def _faulty(code: str) -> Handler:
@@ -234,28 +206,6 @@ def _initializer(engine: Engine, node: ast.Call, _path: str, frame: Frame) -> Va
     return UNKNOWN
 
 
-def _numpy(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
-    values, name = values_of(engine, node, frame), path.rpartition(".")[2]
-    held = held_by(values)
-    if name in _STATIC_NUMPY:
-        return STATIC
-    if held is False:
-        return NUMPY
-    if name in _BY_METHOD and values[0].kind in MAYBE:
-        return TRACED if held else DOUBT
-    engine.report("JW402", node, node, frame, doubt=held is None)
-    return UNKNOWN
-
-
-def _math(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
-    values = values_of(engine, node, frame)
-    held = held_by(values)
-    if held is False or path == "math.prod":
-        return STATIC if held is False else TRACED
-    engine.report("JW401", node, node, frame, doubt=held is None)
-    return STATIC
-
-
 def _library(engine: Engine, node: ast.Call, path: str, frame: Frame) -> Value:
     """A function of a library whose small letters say that it is one of arrays."""
     values, name = values_of(engine, node, frame), path.rpartition(".")[2]
@@ -286,8 +236,8 @@ _BY_BEGINNING: dict[str, Handler] = {
     "jax.lax.optimization_barrier": _passed_on,
     "jax.nn.initializers.": _initializer,
     "jax.": _jax,
-    "numpy.": _numpy,
-    "math.": _math,
+    "numpy.": call_numpy,
+    "math.": call_math,
     "copy.": _copy,
     "dataclasses.replace": _copy,
     "collections.": _container,

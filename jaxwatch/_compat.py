@@ -89,6 +89,9 @@ def _has_local(module: Any, function: str, name: str) -> bool:
 HAS_LOWERED_JAXPR = _has_local(_pxla, "_cached_lowering_to_hlo", "closed_jaxpr")
 """A program can be read while it is lowered. Without: ``program`` of a miss is null."""
 
+HAS_DONATED_INPUTS = _has_local(_pxla, "_cached_lowering_to_hlo", "donated_invars")
+"""Which inputs of a program are donated can be read. Without: no advice on what could be."""
+
 HAS_LOWERED_MODULE = _has_local(_pxla, "_cached_compilation", "computation")
 """What was lowered can be read while it is compiled. Without: ``fingerprint`` of a miss is null."""
 
@@ -348,6 +351,12 @@ def disk_limits() -> tuple[float, int]:
 def lowered_jaxpr(frame: FrameType | None) -> Any:
     """Return the jaxpr that the frame lowers, or None."""
     return frame.f_locals.get("closed_jaxpr") if HAS_LOWERED_JAXPR and frame is not None else None
+
+
+def donated_inputs(frame: FrameType | None) -> tuple[bool, ...] | None:
+    """Return of each input of the program that the frame lowers whether it is donated; None: not known."""
+    found = frame.f_locals.get("donated_invars") if HAS_DONATED_INPUTS and frame is not None else None
+    return None if found is None else tuple(map(bool, found))
 
 
 def lowered_text(frame: FrameType | None, elements: int) -> str | None:

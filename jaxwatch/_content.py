@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from jaxwatch import _compat, _limits
 from jaxwatch._makeup import Makeup, Visited, makeup_of
 from jaxwatch._touched import touched
+from jaxwatch.events import Donatable
 
 _FINGERPRINT_DIGITS = 16  # 64 bits
 _JITS = ("jit", "pjit")  # the primitive's name since 0.7, and before
@@ -41,6 +42,7 @@ class Content(NamedTuple):
     partial: bool  # there is more than was looked at
     makeup: Makeup = Makeup()
     touched: int | None = None  # numbers that one run reads and writes at most, of a small program
+    donatable: tuple[Donatable, ...] = ()
 
 
 def content_of(jaxpr: Any, *, constants: bool = True) -> Content:

@@ -45,6 +45,10 @@ TOUCHED_TOLD = 10_000
 CONSTANT_BYTES_TOLD = 1024 * 1024
 VARIANTS_TOLD = 3
 
+# Bytes of outputs that could be written into arguments, in all, from which on it is told; and arguments that are named.
+DONATED_BYTES_TOLD = 1024 * 1024
+DONATABLE_TOLD = 3
+
 # Primitives, lines and loops of a program that are told with a miss; of the former, those beyond are summed as "other".
 PARTS_TOLD = 5
 LOOPS_TOLD = 3

@@ -7,7 +7,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from jaxwatch import _compat, _limits, _misses
+from jaxwatch import _compat, _donation, _limits, _misses
 from jaxwatch._content import Fingerprint, content_of
 from jaxwatch._disk import Lookup
 from jaxwatch._frames import THREAD, Active, Frame, OpenPhase, Phase, home, under_way
@@ -92,7 +92,10 @@ def _read_program(frame: Frame, where: FrameType | None) -> None:
         return
     content = content_of(jaxpr, constants=_compat.bakes_constants(where))
     if frame.content is None or content.equations > frame.content.equations:
-        frame.content = content
+        frame.content = content  # first of all: to flatten arguments may run code of the user's, which may fail
+        plan, donated = frame.subject.plan, _compat.donated_inputs(where)
+        given = _donation.arguments(plan, frame.args, frame.kwargs)
+        frame.content = content._replace(donatable=_donation.donatable(jaxpr, donated, given))
 
 
 def _read_lowered(frame: Frame, where: FrameType | None) -> None:

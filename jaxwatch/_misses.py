@@ -17,6 +17,7 @@ from jaxwatch._history import HISTORY, Explanation, Remembered
 from jaxwatch._hub import HUB
 from jaxwatch._keys import Key, in_full
 from jaxwatch._origin import origin
+from jaxwatch._plan import in_library
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._signature import key_of
 from jaxwatch._words import changes_text
@@ -183,14 +184,13 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         if frame.key is not None:
             HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=caches)
     earlier = explanation.compared_with
-    program = _inner.program(frame.content, frame.inner)
     seconds = PhaseSeconds(trace=frame.seconds[0], lower=frame.seconds[1], backend_compile=frame.seconds[2])
-    if program is not None and program.loops:
-        program = _program_advice.with_savings(program, seconds)
-    on_program = _program_advice.advise_on_program(subject.name, program, seconds.total)
-    if program is not None and on_program:
-        program = replace(program, advice=tuple(advice.text for advice in on_program))
     site = user_site(3)
+    # what a library jitted is not the user's to change; gradients are of what they are about to change
+    donates = site.via is None and not in_library(subject.definition) and not plan.gradient
+    program, on_program = _program_advice.advised(
+        subject.name, _inner.program(frame.content, frame.inner), seconds, explanation.reasons, donates=donates
+    )
     found = users_arguments(frame, explanation.changes, 2) if site.via is not None else {}
     changes = tuple(with_users_argument(change, found) for change in explanation.changes)
     miss = CacheMiss(

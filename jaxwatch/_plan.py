@@ -28,6 +28,7 @@ class Plan(NamedTuple):
     options: tuple[tuple[str, str], ...]
     code: str  # equal for function objects made of the same code by the same line
     identity: str  # equal for function objects that JAX takes for the same
+    gradient: bool = False  # what it returns is jax.grad's, or jax.value_and_grad's
 
     def name_of(self, position: int) -> str:
         """Return the path of the argument at a position, from 0."""
@@ -62,6 +63,7 @@ def make_plan(fun: Callable[..., Any], jitted: Any, given: Mapping[str, Any]) ->
         options=options.texts,
         code=code_of(fun),
         identity=identity_of(fun),
+        gradient=any(map(_is_gradient, layers(fun))),
     )
 
 
@@ -102,6 +104,15 @@ def _attribute(value: Any, name: str) -> Any:
     except TypeError:
         return None
     return found
+
+
+def _is_gradient(layer: Any) -> bool:
+    """Whether the layer is what jax.grad made: a wrapper of JAX's, with that function in its closure."""
+    code = _code(layer)
+    if code is None or not code.co_filename.startswith(_compat.jax_folder()):
+        return False
+    held = [cell.cell_contents for cell in getattr(layer, "__closure__", None) or ()]
+    return any("grad" in each.__code__.co_name for each in held if isinstance(each, types.FunctionType))
 
 
 def innermost(fun: Any) -> Any:

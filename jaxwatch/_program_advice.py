@@ -1,11 +1,12 @@
 """What to change in a function for the sake of the program that it becomes. Pure: plain data in, plain data out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
 from jaxwatch import _limits
 from jaxwatch._advisor import advise, and_more, megabytes, paths
-from jaxwatch.events import Advice, Loop, PhaseSeconds, Program
+from jaxwatch.events import Advice, Loop, PhaseSeconds, Program, Reason
 
 # What a program still takes to compile once its loop is a scan, in seconds on two cores: at all; for each operation
 # unlike the others, as XLA compiles equal ones once; for each matrix product in the body, which the compiler for CPUs
@@ -13,6 +14,28 @@ from jaxwatch.events import Advice, Loop, PhaseSeconds, Program
 BASE_SECONDS = 0.05
 DISTINCT_SECONDS = 0.008
 PRODUCT_SECONDS = 0.1
+
+
+def advised(
+    function: str, program: Program | None, seconds: PhaseSeconds, reasons: Sequence[Reason], *, donates: bool
+) -> tuple[Program | None, tuple[Advice, ...]]:
+    """Return the program with what can be saved of it, and what to change; None and nothing where it is not known.
+
+    Args:
+        function: Its name.
+        program: What was lowered; None: not known.
+        seconds: What the miss took.
+        reasons: Why it was one.
+        donates: Whether it is the user's to say what is donated, and that can be meant.
+    """
+    if program is None:
+        return None, ()
+    if program.loops:
+        program = with_savings(program, seconds)
+    advice = advise_on_program(function, program, seconds.total)
+    if donates:
+        advice += advise_to_donate(program, reasons)
+    return (replace(program, advice=tuple(each.text for each in advice)) if advice else program), advice
 
 
 def with_savings(program: Program, seconds: PhaseSeconds) -> Program:
@@ -45,16 +68,14 @@ def is_useful(saved: float, seconds: float) -> bool:
     return saved >= max(_limits.SCAN_SECONDS_SAVED, _limits.SCAN_SHARE_SAVED * seconds)
 
 
-def advise_on_program(function: str, program: Program | None, seconds: float) -> tuple[Advice, ...]:
+def advise_on_program(function: str, program: Program, seconds: float) -> tuple[Advice, ...]:
     """Return what to change.
 
     Args:
         function: Its name.
-        program: What was lowered; None: not known.
+        program: What was lowered.
         seconds: What the miss took, all phases.
     """
-    if program is None:
-        return ()
     return tuple(chain(_constants(function, program), _variants(function, program), _loops(function, program, seconds)))
 
 
@@ -91,6 +112,19 @@ def _loops(function: str, program: Program, seconds: float) -> list[Advice]:
         text += "slower (up to 16 times was seen on a CPU), so measure both."
         found.append(Advice(code="use_scan", text=text))
     return found
+
+
+def advise_to_donate(program: Program, reasons: Sequence[Reason]) -> tuple[Advice, ...]:
+    """Return what could be donated; nothing of a program that is there for its shapes, which are to be mended first."""
+    if not program.donatable or "shape" in reasons:
+        return ()
+    names, size = and_more([each.argument for each in program.donatable]), sum(each.bytes for each in program.donatable)
+    one = len(program.donatable) == 1
+    are, their, they, them = ("is", "its", "it is", "it") if one else ("are", "their", "they are", "them")
+    text = f"{names} ({megabytes(size)}) {are} not donated, though each of {their} arrays has an output of the same "
+    text += f"shape and dtype: if {they} not needed after the call, donate {them} (donate_argnames, donate_argnums), "
+    text += f"and the outputs can take {their} memory."
+    return (Advice(code="donate_argument", text=text),)
 
 
 def _file_name(path: str) -> str:

@@ -153,6 +153,14 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Donatable:
+    """An argument that is not donated, of which each array has an output of its own of the same shape and dtype."""
+
+    argument: str
+    bytes: int  # of its arrays, without those that are returned as they are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """What was lowered; of several programs of one call, the largest."""
 
@@ -166,6 +174,7 @@ class Program:
     lines: tuple[Part, ...] = ()  # of the user's source, as above
     loops: tuple[Loop, ...] = ()  # unrolled; those with the largest share first
     touched: int | None = None  # numbers that one run reads and writes at most; None: many, or not known
+    donatable: tuple[Donatable, ...] = ()  # largest first; none below 1 MiB in all
     advice: tuple[str, ...] = ()  # the texts among the miss's advice that are on this and not on its changes
 
 

@@ -173,6 +173,7 @@ def test_without_one_what_it_tells_is_lost_and_nothing_else(off: str, tmp_path: 
 
 def test_nothing_is_read_off_a_frame_that_is_not_there() -> None:
     assert (_compat.lowered_jaxpr(None), _compat.disk_key(None)) == (None, None)
+    assert _compat.donated_inputs(None) is None
     assert not _compat.calls_back(None)
     assert not _compat.bakes_constants(None)
 

@@ -408,3 +408,19 @@ def test_a_function_is_found_in_a_closure_whatever_stands_before_it() -> None:
         return step
 
     assert code_of(build(plain)) != code_of(build(wrapped))
+
+
+@pytest.mark.parametrize(
+    ("transformed", "gradient"),
+    [
+        (jax.grad(math.sin), True),
+        (jax.value_and_grad(math.sin), True),
+        (jax.vmap(jax.grad(math.sin)), True),
+        (functools.partial(jax.grad(math.sin)), True),
+        (jax.vmap(math.sin), False),
+        (jax.checkpoint(math.sin), False),
+        (math.sin, False),
+    ],
+)
+def test_a_gradient_is_told_from_other_functions(transformed: Any, *, gradient: bool) -> None:
+    assert make_plan(transformed, jax.jit(transformed), {}).gradient is gradient

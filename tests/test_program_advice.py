@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxwatch import _limits
-from jaxwatch._program_advice import advise_on_program, scan_saves, with_savings
-from jaxwatch.events import Change, Inner, Loop, PhaseSeconds, Program
+from jaxwatch._program_advice import advise_on_program, advise_to_donate, advised, scan_saves, with_savings
+from jaxwatch.events import Change, Donatable, Inner, Loop, PhaseSeconds, Program
 
 LOOP = Loop(line="/home/u/train.py:41", blocks=100, equations=12, share=0.96, traced_share=0.9)
 seconds = st.floats(0, 1e4)
@@ -31,7 +31,6 @@ def test_large_constants_are_to_be_passed_as_arguments() -> None:
         "pass as arguments what comes from outside."
     )
     assert advise_on_program("step", Program(equations=1, constant_bytes=least - 1, constants=texts), 1.0) == ()
-    assert advise_on_program("step", None, 1.0) == ()
 
 
 def test_many_variants_of_an_inner_function_are_told_with_what_makes_them() -> None:
@@ -113,3 +112,34 @@ def test_each_loop_of_a_program_has_what_it_saves() -> None:
     (loop,) = with_savings(with_loop(LOOP), spent).loops
 
     assert loop.scan_saves_seconds == scan_saves(LOOP, 0, spent) > 3
+
+
+# ------------------------------------------------------------------ what could be donated
+
+
+STATE = Donatable(argument="state", bytes=12_000_000)
+
+
+def test_several_arguments_are_told_with_the_bytes_of_all() -> None:
+    program = Program(equations=1, constant_bytes=0, donatable=(STATE, replace(STATE, argument="args[1]")))
+    (advice,) = advise_to_donate(program, ("first_call",))
+
+    assert advice.code == "donate_argument"
+    assert advice.text == (
+        "state and args[1] (24.0 MB) are not donated, though each of their arrays has an output of the same shape and "
+        "dtype: if they are not needed after the call, donate them (donate_argnames, donate_argnums), and the outputs "
+        "can take their memory."
+    )
+    assert advise_to_donate(program, ("dtype", "shape")) == ()
+
+
+def test_the_texts_on_a_program_are_among_what_is_told_of_it() -> None:
+    program = Program(equations=1, constant_bytes=2 * _limits.CONSTANT_BYTES_TOLD, donatable=(STATE,))
+    told, advice = advised("step", program, PhaseSeconds(), ("first_call",), donates=True)
+
+    assert [each.code for each in advice] == ["pass_as_argument", "donate_argument"]
+    assert told is not None
+    assert told.advice == tuple(each.text for each in advice)
+    _, others = advised("step", program, PhaseSeconds(), ("first_call",), donates=False)
+    assert [each.code for each in others] == ["pass_as_argument"]
+    assert advised("step", None, PhaseSeconds(), ("first_call",), donates=True) == (None, ())

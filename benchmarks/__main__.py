@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks import (
     advise,
+    bodies,
     bounds,
     breakdown,
     columns,
@@ -41,10 +42,11 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "threads, exact": threads.exact,
     "growth": compile_growth.measure,
     "advise": advise.measure,
+    "bodies": bodies.measure,
     "breakdown": breakdown.measure,
 }
 
-_BY_NAME_ALONE = ("breakdown", "fleet", "columns", "growth", "inner jit", "advise")  # they take many minutes
+_BY_NAME_ALONE = ("breakdown", "fleet", "columns", "growth", "inner jit", "advise", "bodies")  # they take many minutes
 
 
 def main(arguments: list[str]) -> int:

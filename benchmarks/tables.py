@@ -202,6 +202,14 @@ def _advised(programs: Any) -> str:
     return table(head, rows)
 
 
+def _bodies(found: Any) -> str:
+    rows = (
+        [name, *[f"{value * 1e3:,.0f} ms" for value in (f.plain, f.shared, f.expected)], f"{f.compile_ratio:.2f}"]
+        for name, f in found.items()
+    )
+    return table(["program", "trace and lower", "with a jit within", "expected gain", "XLA's compile, ratio"], rows)
+
+
 def _exact(found: Mapping[str, int]) -> str:
     return table(list(found), [[f"{value:,}" for value in found.values()]])
 
@@ -244,5 +252,6 @@ _SECTIONS = {
     "columns": _columns,
     "growth": _grown,
     "advise": _advised,
+    "bodies": _bodies,
     "breakdown": _breakdown,
 }

@@ -9,6 +9,7 @@ The way of a call through the files::
     _departures.py  calls that leave JAX's fast path without a trace; _inner.py calls inlined in another one's trace
     _content.py     what a program is made of (_touched.py), read while it is lowered; _disk.py the persistent cache
     _makeup.py      its equations by line, its unrolled loops (_sources.py, _blocks.py); _program_advice.py what to do
+    _bodies.py      what of the user's it holds several times over
     _donation.py    which of its arguments could be donated
     _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
     _wrappers.py    where a library stands between: which of the user's arguments a path is

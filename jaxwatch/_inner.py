@@ -83,6 +83,7 @@ def program(content: Content | None, within: Mapping[Subject, Within] | None) ->
         lines=content.makeup.lines,
         loops=content.makeup.loops,
         touched=content.touched,
+        bodies=content.makeup.bodies,
         donatable=content.donatable,
     )
 

@@ -58,6 +58,11 @@ LOOP_BLOCKS = 8
 LOOP_EQUATIONS = 30
 # Steps in the search for loops, for each equation of a jaxpr. Beyond, what was found so far is told.
 LOOP_STEPS = 32
+# Equal calls of a function without a jit in one program, from which on they are told; seconds of tracing and lowering
+# that one must be expected to save before it is advised, and their share of all.
+BODY_CALLS = 4
+INNER_JIT_SECONDS_SAVED = 0.1
+INNER_JIT_SHARE_SAVED = 0.05
 # Seconds that lax.scan must be expected to save before it is advised, and their share of all: where most of it stays,
 # the difference is not known well enough.
 SCAN_SECONDS_SAVED = 0.5

@@ -1,13 +1,14 @@
 """The equations of a program by primitive and by line, and its unrolled Python loops. Duck-typed, as ``_content``."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxwatch import _compat, _limits
 from jaxwatch._blocks import Run, runs
+from jaxwatch._bodies import Bodies, Made
 from jaxwatch._sources import Place, Sources
-from jaxwatch.events import Loop, Part
+from jaxwatch.events import Body, Loop, Part
 
 OTHER = "other"
 _PLAIN = (int, float, str, bool, type(None))
@@ -22,6 +23,7 @@ class Makeup(NamedTuple):
     primitives: tuple[Part, ...] = ()
     lines: tuple[Part, ...] = ()
     loops: tuple[Loop, ...] = ()
+    bodies: tuple[Body, ...] = ()
     distinct: int = 0  # operations that differ in primitive, shapes or parameters
 
 
@@ -41,8 +43,10 @@ def makeup_of(visited: Sequence[Visited]) -> Makeup:
     reading = _Reading(visited)
     if not _compat.HAS_TRACEBACKS:  # no lines and no loops without
         return Makeup(most(reading.primitives))
-    loops = told(reading.rows(), reading.bodies[0].weight, reading.primitives.total())
-    return Makeup(most(reading.primitives), most(reading.lines), loops, len(reading.kinds))
+    equations, rows = reading.primitives.total(), list(reading.rows())
+    loops = told(rows, reading.bodies[0].weight, equations)
+    again = reading.again(rows).most(equations)
+    return Makeup(most(reading.primitives), most(reading.lines), loops, again, len(reading.kinds))
 
 
 def most(counts: Mapping[str, int]) -> tuple[Part, ...]:
@@ -102,6 +106,7 @@ class _Body(NamedTuple):
     """The equations of one jaxpr, as they are compared."""
 
     digest: int  # equal for jaxprs of the same operations
+    kinds: list[int]  # of each equation: equal for the same operation
     symbols: list[int]  # of each equation: equal for the same operation by the same line
     weights: list[float]  # of each: its equations, with those of jaxprs within, each call counted
     products: list[int]  # of each: the matrix products and convolutions among them
@@ -155,11 +160,30 @@ class _Reading:
             weights.append(1.0 + sum([one.weight for one in inner]))
             products.append((equation.primitive.name in _PRODUCTS) + sum([sum(one.products) for one in inner]))
         self.kinds.update(kinds)
-        found = self.bodies[number] = _Body(self._number(tuple(kinds)), symbols, weights, products)
+        found = self.bodies[number] = _Body(self._number(tuple(kinds)), kinds, symbols, weights, products)
         return found
 
     def _number(self, what: Any) -> int:
         return self._known.setdefault(what, len(self._known))
+
+    def again(self, rows: Iterable[Row]) -> Bodies:
+        """Return what was called several times; what an unrolled loop made is left out, it is told as that."""
+        found = Bodies()
+        in_loops: dict[int, set[int]] = defaultdict(set)
+        for row in rows:
+            in_loops[row.jaxpr].update(range(row.run.start, row.run.stop))
+        for number, body in self.bodies.items():
+            taken = in_loops[number]
+            made = [
+                Made(frames, kind)
+                for at, (frames, kind) in enumerate(zip(self._numbers[number], body.kinds, strict=True))
+                if at not in taken
+            ]
+            for missing in found.missing(made):
+                frames = self.sources.frames(missing)
+                found.know(missing, frames, self.sources.in_loops(frames))
+            found.look(made)
+        return found
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of equal blocks that a loop of the user's made."""

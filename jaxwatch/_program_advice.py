@@ -6,7 +6,7 @@ from itertools import chain
 
 from jaxwatch import _limits
 from jaxwatch._advisor import advise, and_more, megabytes, paths
-from jaxwatch.events import Advice, Loop, PhaseSeconds, Program, Reason
+from jaxwatch.events import Advice, Body, Loop, PhaseSeconds, Program, Reason
 
 # What a program still takes to compile once its loop is a scan, in seconds on two cores: at all; for each operation
 # unlike the others, as XLA compiles equal ones once; for each matrix product in the body, which the compiler for CPUs
@@ -14,6 +14,9 @@ from jaxwatch.events import Advice, Loop, PhaseSeconds, Program, Reason
 BASE_SECONDS = 0.05
 DISTINCT_SECONDS = 0.008
 PRODUCT_SECONDS = 0.1
+# Of the tracing and lowering of repeated calls, what a jit around them saved in each program of `python -m benchmarks
+# bodies`: much of it is JAX's own functions, which are shared already.
+INNER_JIT_SAVES = 0.25
 
 
 def advised(
@@ -33,6 +36,7 @@ def advised(
     if program.loops:
         program = with_savings(program, seconds)
     advice = advise_on_program(function, program, seconds.total)
+    advice += advise_inner_jit(function, program, seconds)
     if donates:
         advice += advise_to_donate(program, reasons)
     return (replace(program, advice=tuple(each.text for each in advice)) if advice else program), advice
@@ -61,6 +65,19 @@ def scan_saves(loop: Loop, distinct: int, seconds: PhaseSeconds) -> float:
     still = BASE_SECONDS + DISTINCT_SECONDS * distinct + PRODUCT_SECONDS * loop.products
     xla = min(seconds.backend_compile * loop.share, seconds.backend_compile - still)
     return max(0.0, before_xla + xla)
+
+
+def inner_jit_saves(body: Body, seconds: PhaseSeconds) -> float:
+    """Return the seconds that a jit of its own around a function is expected to save, or less: none of XLA's.
+
+    Args:
+        body: The function as it is now.
+        seconds: What the program took.
+
+    Source:
+        ``python -m benchmarks bodies``, with jax 0.10.2 and 0.12.0.1; XLA takes as long with it as without.
+    """
+    return INNER_JIT_SAVES * body.share * (seconds.trace + seconds.lower)
 
 
 def is_useful(saved: float, seconds: float) -> bool:
@@ -125,6 +142,24 @@ def advise_to_donate(program: Program, reasons: Sequence[Reason]) -> tuple[Advic
     text += f"shape and dtype: if {they} not needed after the call, donate {them} (donate_argnames, donate_argnums), "
     text += f"and the outputs can take {their} memory."
     return (Advice(code="donate_argument", text=text),)
+
+
+def advise_inner_jit(function: str, program: Program, seconds: PhaseSeconds) -> tuple[Advice, ...]:
+    """Return which function within is to have a jit of its own; only where that is worth it."""
+    found = []
+    for body in program.bodies:
+        saved, all_of_it = inner_jit_saves(body, seconds), seconds.trace + seconds.lower
+        if saved < max(_limits.INNER_JIT_SECONDS_SAVED, _limits.INNER_JIT_SHARE_SAVED * seconds.total):
+            continue
+        file, _, line = body.definition.rpartition(":")
+        text = f"{function} calls {body.function} (line {line} of {_file_name(file)}) {body.calls:,} times alike, "
+        text += (
+            f"{body.equations:,} equations each, and traces it each time: with jax.jit around {body.function} it is "
+        )
+        text += f"traced once, which is expected to save {int(10 * saved) / 10:.1f} s or more of "
+        text += f"{all_of_it:.1f} s of tracing and lowering, and nothing of XLA's compile."
+        found.append(Advice(code="jit_inner", text=text))
+    return tuple(found)
 
 
 def _file_name(path: str) -> str:

@@ -5,7 +5,7 @@ looked at once; a look-up takes some 0.3 µs. All of it lives as long as one pro
 """
 
 import dis
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -51,6 +51,25 @@ class Sources:
     def line(self, number: int) -> str | None:
         """Return ``file:line`` of the user's frame, or of a library's where there is none; None: of JAX alone."""
         return self._lines[number]
+
+    def frames(self, number: int) -> list[Frame]:
+        """Return the frames of a number, outermost first; none where they are not known."""
+        traceback = self._tracebacks[number]
+        return [] if traceback is None else frames_of(traceback)[::-1]
+
+    def in_loops(self, frames: Sequence[Frame]) -> list[bool]:
+        """Return of each frame, outermost first, whether a loop there may make the equations of what it calls.
+
+        None does below the innermost frame outside of JAX: how JAX makes the equations of one call is its own matter.
+        """
+        last = max((at for at, (code, _) in enumerate(frames) if whose(code.co_filename) != "skipped"), default=-1)
+        return [at <= last and self._in_loop(frame) for at, frame in enumerate(frames)]
+
+    def _in_loop(self, frame: Frame) -> bool:
+        code, instruction = frame
+        if code.co_filename.startswith(_BINDING):
+            return False
+        return any(start <= instruction <= stop for start, stop in self._loops_in(code))
 
     def loop(self, numbers: Iterable[int]) -> Place | None:
         """Return the innermost loop that made all of these equations, where it is the user's own."""

@@ -153,6 +153,17 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A function of the user's that was called several times without a jit, and became the same equations each time."""
+
+    function: str
+    definition: str  # file:line
+    calls: int  # those alike, in one jaxpr; without what is in unrolled loops
+    equations: int  # of one call
+    share: float  # of the program's equations that a single one in place of all would leave out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Donatable:
     """An argument that is not donated, of which each array has an output of its own of the same shape and dtype."""
 
@@ -174,6 +185,7 @@ class Program:
     lines: tuple[Part, ...] = ()  # of the user's source, as above
     loops: tuple[Loop, ...] = ()  # unrolled; those with the largest share first
     touched: int | None = None  # numbers that one run reads and writes at most; None: many, or not known
+    bodies: tuple[Body, ...] = ()  # the function that leaves out most; at most one
     donatable: tuple[Donatable, ...] = ()  # largest first; none below 1 MiB in all
     advice: tuple[str, ...] = ()  # the texts among the miss's advice that are on this and not on its changes
 

@@ -153,10 +153,8 @@ def advise_inner_jit(function: str, program: Program, seconds: PhaseSeconds) -> 
             continue
         file, _, line = body.definition.rpartition(":")
         text = f"{function} calls {body.function} (line {line} of {_file_name(file)}) {body.calls:,} times alike, "
-        text += (
-            f"{body.equations:,} equations each, and traces it each time: with jax.jit around {body.function} it is "
-        )
-        text += f"traced once, which is expected to save {int(10 * saved) / 10:.1f} s or more of "
+        text += f"{body.equations:,} equations each, and traces it each time: with jax.jit around {body.function} "
+        text += f"it is traced once, which is expected to save {int(10 * saved) / 10:.1f} s or more of "
         text += f"{all_of_it:.1f} s of tracing and lowering, and nothing of XLA's compile."
         found.append(Advice(code="jit_inner", text=text))
     return tuple(found)

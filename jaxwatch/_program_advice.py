@@ -14,8 +14,9 @@ from jaxwatch.events import Advice, Body, Loop, PhaseSeconds, Program, Reason
 BASE_SECONDS = 0.05
 DISTINCT_SECONDS = 0.008
 PRODUCT_SECONDS = 0.1
-# Of the tracing and lowering of repeated calls, what a jit around them saved in each program of `python -m benchmarks
-# bodies`: much of it is JAX's own functions, which are shared already.
+# Of the tracing and lowering of repeated calls, what a jit around them is promised to save: half of what it saved where
+# there was 0.1 s to tell of (`python -m benchmarks bodies`, whose programs the figure was chosen by). With few or cheap
+# calls it saved nothing that could be told from noise.
 INNER_JIT_SAVES = 0.25
 
 
@@ -75,7 +76,7 @@ def inner_jit_saves(body: Body, seconds: PhaseSeconds) -> float:
         seconds: What the program took.
 
     Source:
-        ``python -m benchmarks bodies``, with jax 0.10.2 and 0.12.0.1; XLA takes as long with it as without.
+        ``python -m benchmarks bodies``, with jax 0.10.2 and 0.12.0.1; of XLA's compile no gain was seen above the noise.
     """
     return INNER_JIT_SAVES * body.share * (seconds.trace + seconds.lower)
 

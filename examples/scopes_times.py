@@ -1,0 +1,142 @@
+"""How ``scopes.py`` takes times, in fresh processes where caches matter, and when figures say that a claim holds.
+
+A figure of time is a ratio of runs in turns, ``(middle, lowest, highest)`` of the quicker half: what disturbs a run
+makes it slower, never quicker.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import jax
+import numpy as np
+import scopes_programs as programs
+
+SCOPES = ("none", "f", "g", "f,g")
+FEW = 10  # calls
+ROUNDS = 3 if programs.QUICK else 5
+UNSURE = 1.5  # highest to lowest ratio from which on one that lies on both sides of a limit says nothing
+
+
+def quicker(seconds):
+    return sorted(seconds)[: (len(seconds) + 1) // 2]
+
+
+def ratio(over, under):
+    over, under = quicker(over), quicker(under)
+    return median(over) / median(under), min(over) / max(under), max(over) / min(under)
+
+
+def above(found, limit):
+    """Whether a ratio is above a limit; None where it is too uncertain to say."""
+    middle, low, high = found
+    return None if low <= limit < high and high > UNSURE * low else middle > limit
+
+
+def verdict(cases, then=""):
+    """Say in which cases a claim holds: label → whether it does, None where it could not be measured."""
+    held = [label for label, holds in cases.items() if holds]
+    unclear = [label for label, holds in cases.items() if holds is None]
+    if len(unclear) == len(cases):
+        return "could not be measured"
+    whole = "holds" if len(held) + len(unclear) == len(cases) else "does not hold"
+    said = f"holds only when: {'; '.join(held)}" if held and whole != "holds" else whole
+    return said + then + (f" (could not be measured: {'; '.join(unclear)})" if unclear else "")
+
+
+def in_turns(functions, calls=1, rounds=7):
+    """Return the seconds of a call of each function, by round; each is called once before."""
+    taken = {name: [] for name in functions}
+    for function in functions.values():
+        jax.block_until_ready(function())
+    for _ in range(rounds):
+        for name, function in functions.items():
+            begun = time.perf_counter()
+            for _ in range(calls):
+                result = function()
+            jax.block_until_ready(result)
+            taken[name].append((time.perf_counter() - begun) / calls)
+    return taken
+
+
+def built(function, *arguments):
+    """Return the compiled function, and the seconds of trace, lower and compile."""
+    moments = [time.perf_counter()]
+    traced = jax.jit(function).trace(*arguments)
+    moments.append(time.perf_counter())
+    lowered = traced.lower()
+    moments.append(time.perf_counter())
+    compiled = lowered.compile()
+    moments.append(time.perf_counter())
+    return compiled, dict(zip(("trace", "lower", "compile"), np.diff(moments).tolist(), strict=True))
+
+
+# ---------------------------------------------------------------- processes
+
+
+def child(*arguments, jitted="f,g"):
+    """Run a part of this file in a fresh process with a cold cache, and return what it printed last."""
+    environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false", "SCOPES_JIT": jitted}
+    command = [sys.executable, str(Path(__file__).with_name("scopes.py")), *map(str, arguments)]
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 -- itself
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def workloads(names):
+    """Return for each workload seconds of the first call, of a later one, of the first few and of all."""
+    jax.block_until_ready(jax.jit(lambda x: x - 1)(np.ones(3)))  # what the very first compile takes besides
+    found = {}
+    for name in names:
+        moments = {}
+
+        def after(number, result, moments=moments):
+            if number in (1, FEW):
+                jax.block_until_ready(result)
+                moments[number] = time.perf_counter()
+            moments["calls"] = number
+
+        begun = time.perf_counter()
+        getattr(programs, name)(after)
+        end = time.perf_counter()
+        later = (end - moments[FEW]) / (moments["calls"] - FEW)
+        found[name] = {"first": moments[1] - begun, "later": later, "few": moments[FEW] - begun, "all": end - begun}
+    return found
+
+
+def by_scope(names, scopes=SCOPES, rounds=ROUNDS):
+    """Return workload → figure → scope → seconds, by round."""
+    taken = {}
+    for _ in range(rounds):
+        for scope in scopes:
+            for name, figures in child("--workloads", *names, jitted=scope).items():
+                for figure, seconds in figures.items():
+                    taken.setdefault(name, {}).setdefault(figure, {}).setdefault(scope, []).append(seconds)
+    return taken
+
+
+def against_best(seconds):
+    """Return the ratio of each scope to the best one."""
+    best = min(seconds, key=lambda scope: median(quicker(seconds[scope])))
+    return {scope: ratio(each, seconds[best]) for scope, each in seconds.items()}
+
+
+def exponent(sizes, seconds, floor):
+    """Return the k of ``seconds = floor + factor * size ** k``, and 2 standard errors to either side."""
+    x, y = np.log(sizes), np.log([max(median(each) - floor, 1e-6) for each in seconds])
+    slope, level = np.polyfit(x, y, 1)
+    error = 2 * np.sqrt(((y - slope * x - level) ** 2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum())
+    return float(slope), float(slope - error), float(slope + error)
+
+
+def shapes(kinds, calls):
+    """Return the seconds of so many cold calls of g, with arrays of so many lengths in turns."""
+    jax.block_until_ready(jax.jit(lambda x: x - 1)(np.ones(3)))
+    arrays = [np.ones(100 + number % kinds, np.float32) for number in range(calls)]
+    begun = time.perf_counter()
+    for array in arrays:
+        jax.block_until_ready(programs.g(array))
+    return time.perf_counter() - begun

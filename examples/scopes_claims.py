@@ -1,25 +1,35 @@
-"""The claims of ``scopes.py``: ``measure_N`` returns the figures of claim N, ``judge_N`` says what follows from them."""
+"""The claims of ``scopes.py``: ``measure_N`` returns the figures of claim N, ``judge_N`` what follows from them."""
 
 import contextlib
 import io
 import re
-from statistics import median
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import scopes_programs as programs
-from scopes_times import above, against_best, built, by_scope, child, exponent, in_turns, quicker, ratio, verdict
+from scopes_times import (
+    above,
+    against_best,
+    built,
+    by_scope,
+    center,
+    child,
+    exponent,
+    good,
+    in_turns,
+    ratio,
+    verdict,
+)
 
 import jaxwatch
 
-EQUAL = 1.05  # ratio up to which two scopes are equally good
-
 
 def measure_1():
-    taken = by_scope(("a_scalar", "a_large"), ("none", "g"), rounds=3)
     return {
         f"first call to a later one, {how}, {name}": ratio(figures["first"][scope], figures["later"][scope])
-        for name, figures in taken.items()
+        for name, figures in by_scope().items()
+        if name.startswith("a_")
         for scope, how in (("g", "jit"), ("none", "eager"))
     }
 
@@ -59,28 +69,26 @@ def most_bytes_eager(x):
 
 def measure_2():
     x = jnp.linspace(0, 1, programs.LARGE)
-    fused, dead = jax.jit(chain), jax.jit(with_dead_branch)
-    runs = {"eager": lambda: chain(x), "jit": lambda: fused(x), "dead": lambda: dead(x)}
-    taken = in_turns(runs, calls=5, rounds=9)
-    memory = fused.lower(x).compile().memory_analysis()
-    parts = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
-    counts = [len(jax.make_jaxpr(function)(x).eqns) for function in (with_dead_branch, chain)]
+    fused, dead = built(chain, x)[0], built(with_dead_branch, x)[0]
+    taken = in_turns({"eager": lambda: chain(x), "jit": lambda: fused(x)}, calls=3)
+    without = in_turns({"dead": lambda: dead(x), "jit": lambda: fused(x)}, calls=3)
+    memory = fused.memory_analysis()
     return {
         "chain, eager to jit": ratio(taken["eager"], taken["jit"]),
         "bytes, eager": most_bytes_eager(x),
-        "bytes, jit": parts,
-        "jit with dead code to without": ratio(taken["dead"], taken["jit"]),
-        "equations traced with dead code": counts[0],
-        "equations traced without": counts[1],
+        "bytes, jit": memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes,
+        "equations traced with dead code": len(jax.make_jaxpr(with_dead_branch)(x).eqns),
+        "equations traced without": len(jax.make_jaxpr(chain)(x).eqns),
+        "same instructions after optimization": instructions(dead) == instructions(fused),
+        "jit, with dead code to without": ratio(without["dead"], without["jit"]),
     }
 
 
 def judge_2(found):
-    slower = above(found["jit with dead code to without"], 1.1)
     cases = {
-        "fused": above(found["chain, eager to jit"], 1.1),
-        "less memory": found["bytes, eager"] > found["bytes, jit"],
-        "dead code": None if slower is None else not slower,
+        "fusing": above(found["chain, eager to jit"], 1.1),
+        "memory": found["bytes, eager"] > found["bytes, jit"],
+        "dead code": found["same instructions after optimization"],
     }
     traced = found["equations traced with dead code"] > found["equations traced without"]
     return verdict(cases, ", but dead code is traced all the same" if traced else "")
@@ -96,7 +104,7 @@ def measure_3():
 
     jitted = jax.jit(small)
     taken = in_turns({"eager": lambda: small(x), "jit": lambda: jitted(x)}, calls=20)
-    each = {f"µs per operation, {name}": 1e6 * median(quicker(seconds)) / operations for name, seconds in taken.items()}
+    each = {f"µs per operation, {name}": 1e6 * center(seconds) / operations for name, seconds in taken.items()}
     return {**each, "eager to jit": ratio(taken["eager"], taken["jit"])}
 
 
@@ -128,13 +136,13 @@ def wide(size):
 
 def measure_4():
     x = jnp.ones(64)
-    sizes, rounds = ((48, 96, 192), 3) if QUICK else ((96, 192, 384, 768), 5)
+    sizes, rounds = ((100, 200, 400), 3) if programs.QUICK else ((100, 200, 400, 800), 7)
     found = {}
     for kind in (straight, unrolled, wide):
         taken = [[built(kind(size), x)[1] for size in (3, *sizes)] for _ in range(rounds)]
         for phase in ("trace", "lower", "compile"):
-            seconds = [quicker([each[place][phase] for each in taken]) for place in range(len(sizes) + 1)]
-            found[f"{kind.__name__}, {phase}"] = exponent(sizes, seconds[1:], median(seconds[0]))
+            seconds = [center([each[place][phase] for each in taken]) for place in range(len(sizes) + 1)]
+            found[f"{kind.__name__}, {phase}"] = exponent(sizes, seconds[1:], seconds[0])
     return found
 
 
@@ -156,7 +164,7 @@ def plain_g(x):
 
 
 def measure_5():
-    calls = 40 if programs.QUICK else 120
+    calls = 20 if programs.QUICK else 120
     watched, found = jaxwatch.jit(plain_g), {}
     for what, arguments in {
         "10 lengths": [jnp.ones(100 + number % 10) for number in range(calls)],
@@ -167,7 +175,7 @@ def measure_5():
         for argument in arguments:
             watched(argument)
         found[f"misses, {what}"] = jaxwatch.stats(watched).misses - before
-    for kinds in (1, 10, calls):
+    for kinds in (calls,) if programs.QUICK else (1, 10, calls):
         taken = {"g": [], "none": []}
         for _ in range(3):
             for scope, seconds in taken.items():
@@ -179,17 +187,24 @@ def measure_5():
 
 def break_even():
     x = jnp.ones(100)
-    cost = median(quicker([sum(built(lambda x: plain_g(x), x)[1].values()) for _ in range(5)]))  # noqa: PLW0108 -- a new one each
+    cost = center([sum(built(lambda x: plain_g(x), x)[1].values()) for _ in range(5)])  # noqa: PLW0108 -- a new one each
     jitted = jax.jit(plain_g)
     taken = in_turns({"eager": lambda: plain_g(x), "jit": lambda: jitted(x)}, calls=50)
-    gain = median(quicker(taken["eager"])) - median(quicker(taken["jit"]))
+    gain = center(taken["eager"]) - center(taken["jit"])
     return round(cost / gain) if gain > 0 else None
 
 
 def judge_5(found):
     *_, every_call_anew = (each for what, each in found.items() if "jit to eager" in what)
-    compiled = found["misses, 10 lengths"] == 10 and found["misses, 3 dtypes"] == 3  # noqa: PLR2004 -- as their names say
-    return verdict({"each new shape or dtype compiles": compiled, "the gain is eaten": above(every_call_anew, 1)})
+    calls = found["calls to break even, a shape, against eager operations that are compiled"]
+    compiled = found["misses, 10 lengths"] == 10 and found["misses, 3 dtypes"] == 3  # noqa: PLR2004 -- as they say
+    cold = above(every_call_anew, 1)
+    return verdict(
+        {
+            "eager operations are compiled already": compiled and (calls is None or calls > 1),
+            "eager operations compile for each shape too": cold if compiled else False,
+        }
+    )
 
 
 written = 0
@@ -238,15 +253,25 @@ def builds_dict(x):
     return sum(parts.values())
 
 
+TRIED = {
+    "print": prints,
+    "a global write": writes_global,
+    "a branch on a traced value": branches,
+    "an outer list that is added to": appends_to_captured,
+    "an outer list that is changed and read": reads_captured,
+    "a local list": builds_list,
+    "a local dict": builds_dict,
+}
+
+
 def measure_6():
     count = {
-        "prints": lambda printed: printed.getvalue().count("\n"),
-        "writes_global": lambda _: written,
-        "appends_to_captured": lambda _: len(captured),
-        "reads_captured": lambda _: int(settings[0]) - 1,
+        "print": lambda printed: printed.getvalue().count("\n"),
+        "a global write": lambda _: written,
+        "an outer list that is added to": lambda _: len(captured),
+        "an outer list that is changed and read": lambda _: int(settings[0]) - 1,
     }
-    tried = (prints, writes_global, branches, appends_to_captured, reads_captured, builds_list, builds_dict)
-    return {each.__name__: three_calls(each, count.get(each.__name__, lambda _: 0)) for each in tried}
+    return {name: three_calls(function, count.get(name, lambda _: 0)) for name, function in TRIED.items()}
 
 
 def three_calls(function, count):
@@ -270,31 +295,26 @@ def judge_6(found):
     return verdict({name: what.startswith("raises") for name, what in found.items()}, then)
 
 
-def measure_7():
-    taken = by_scope(("a_scalar", "a_large"))
+def scopes_of(program):
+    """Return the ratios of the scopes to the best one, for each workload of a program, after few calls and all."""
     return {
         f"{name}, {how}": against_best(figures[figure])
-        for name, figures in taken.items()
+        for name, figures in by_scope().items()
         for how, figure in (("10 calls", "few"), ("all calls", "all"))
+        if name.startswith(program)
     }
+
+
+def measure_7():
+    return scopes_of("a_")
 
 
 def judge_7(found):
     return verdict({case: good(scopes["g"]) for case, scopes in found.items()})
 
 
-def good(found):
-    over = above(found, EQUAL)
-    return None if over is None else not over
-
-
 def measure_8():
-    taken = by_scope(("b_fixed", "b_large", "b_varying", "b_slices"))
-    return {
-        f"{name}, {how}": against_best(figures[figure])
-        for name, figures in taken.items()
-        for how, figure in (("10 calls", "few"), ("all calls", "all"))
-    }
+    return scopes_of("b_")
 
 
 def judge_8(found):
@@ -303,13 +323,15 @@ def judge_8(found):
 
 def beaten(best, other):
     """Whether one scope is the best and another one is not."""
-    either = good(best), above(other, EQUAL)
-    return False if False in either else (None if None in either else True)
+    either = good(best), good(other)
+    return False if either[0] is False or either[1] else (None if None in either else True)
 
 
-def nested(times, *, inner):
+def nested(times, steps, *, inner):
     def f(x):
-        return 2 * x + jnp.sin(x)
+        for _ in range(steps):
+            x = 2 * x + jnp.sin(x)
+        return x
 
     step = jax.jit(f) if inner else f
 
@@ -321,48 +343,48 @@ def nested(times, *, inner):
     return g
 
 
-def program(compiled):
-    """Return the optimized program without names and places in the source, sorted."""
-    lines = re.sub(r"metadata=\{[^}]*\}|%[\w.\-]+|, stack_frame_id=\d+", "", compiled.as_text()).splitlines()
-    return sorted(line.strip() for line in lines if "=" in line and not line.startswith("HloModule"))
+def instructions(compiled):
+    """Return the optimized program's instructions without names and places in the source, sorted."""
+    text = re.sub(r",? metadata=\{[^}]*\}", "", compiled.as_text())
+    return sorted(re.sub(r"%[\w.\-]+", "%", line.strip()) for line in text.splitlines() if re.search("%.* = ", line))
 
 
 def measure_9():
     x, found = jnp.zeros(1_000), {}
-    for times in (2, 100):
-        seconds, compiled = {True: [], False: []}, {}
-        for _ in range(5):
-            for inner, each in seconds.items():
-                compiled[inner], phases = built(nested(times, inner=inner), x)
-                each.append(phases)
-        for name, phases in {"trace and lower": ("trace", "lower"), "compile": ("compile",)}.items():
-            taken = [[sum(each[phase] for phase in phases) for each in seconds[inner]] for inner in (False, True)]
-            found[f"{times} × f, {name}, g alone to both"] = ratio(*taken)
-        taken = in_turns({inner: lambda inner=inner: compiled[inner](x) for inner in compiled}, calls=50)  # noqa: B023 -- called at once
-        found[f"{times} × f, steady, g alone to both"] = ratio(taken[False], taken[True])
-        found[f"{times} × f, same program after optimization"] = program(compiled[True]) == program(compiled[False])
-    plain, jitted = nested(1, inner=False), jax.jit(nested(1, inner=False))
-    taken = in_turns({"eager": lambda: plain(x), "jit": lambda: jitted(x)}, calls=50)
-    found["f called alone, eager to jit"] = ratio(taken["eager"], taken["jit"])
+    for times, steps in ((2, 1), (100, 1), (20, 10)):
+        taken, compiled = {True: [], False: []}, {}
+        for _ in range(7):
+            for inner, each in taken.items():
+                compiled[inner], phases = built(nested(times, steps, inner=inner), x)
+                each.append((phases["trace"] + phases["lower"], phases["compile"]))
+        case = f"f of {3 * steps} operations called {times} times"
+        for place, phase in enumerate(("trace and lower", "compile")):
+            alone, both = ([each[place] for each in taken[inner]] for inner in (False, True))
+            found[f"{case}, {phase}, g to both"] = ratio(alone, both)
+        steady = in_turns({inner: partial(each, x) for inner, each in compiled.items()}, calls=50)
+        found[f"{case}, steady, g to both"] = ratio(steady[False], steady[True])
+        found[f"{case}, same instructions"] = instructions(compiled[True]) == instructions(compiled[False])
+    plain, jitted = nested(1, 1, inner=False), jax.jit(nested(1, 1, inner=False))
+    alone = in_turns({"eager": partial(plain, x), "jit": partial(jitted, x)}, calls=50)
+    found["f called alone, eager to jit"] = ratio(alone["eager"], alone["jit"])
     return found
 
 
 def judge_9(found):
+    """Redundant: it makes neither the program another one nor tracing and lowering cheaper."""
     cases = {}
-    for case in {what.partition(",")[0]: None for what in found if "×" in what}:
-        gains = [above(found[f"{case}, {what}, g alone to both"], 1.1) for what in ("trace and lower", "steady")]
-        cases[f"{case} within g"] = False if True in gains else (None if None in gains else True)
+    for case in dict.fromkeys(what.partition(",")[0] for what in found if "times" in what):
+        cheaper = above(found[f"{case}, trace and lower, g to both"], 1.1)
+        cases[case] = None if cheaper is None else not cheaper and found[f"{case}, same instructions"]
     alone = above(found["f called alone, eager to jit"], 1.1)
     return verdict(cases, "; alone, f gains by its own jit" if alone else "; alone, f gains nothing by its own jit")
 
 
 def measure_10():
     budget, found = (20 if programs.QUICK else 60), {}
-    names = ("a_large", "b_varying")
-    taken = by_scope(names)
-    for name in names:
+    for name in ("a_large", "b_varying"):
         advice = jaxwatch.advise(f"scopes_programs:{name}", budget_seconds=budget)
-        against = against_best(taken[name]["all"])
+        against = against_best(by_scope()[name]["all"])
         chosen = None if advice.recommended is None else advice.scopes[advice.recommended].jit
         scope = None if chosen is None else ",".join(sorted({each[0] for each in chosen})) or "none"
         worst = max(against.values())

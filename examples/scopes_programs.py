@@ -12,7 +12,7 @@ import jax.numpy as jnp
 QUICK = "SCOPES_QUICK" in os.environ
 JITTED = os.environ.get("SCOPES_JIT", "f,g").split(",")
 LARGE = 1_000_000  # elements
-MANY = 500 if QUICK else 2_000  # calls
+MANY = 400 if QUICK else 1_200  # calls
 
 
 def scoped(letter, **options):

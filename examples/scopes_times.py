@@ -1,7 +1,7 @@
 """How ``scopes.py`` takes times, in fresh processes where caches matter, and when figures say that a claim holds.
 
-A figure of time is a ratio of runs in turns, ``(middle, lowest, highest)`` of the quicker half: what disturbs a run
-makes it slower, never quicker.
+A figure of time is a ratio of runs in turns, ``(middle, low, high)``, the middle of the quicker half: what disturbs
+a run makes it slower, never quicker.
 """
 
 import json
@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -17,24 +18,39 @@ import numpy as np
 import scopes_programs as programs
 
 SCOPES = ("none", "f", "g", "f,g")
+WORKLOADS = ("a_scalar", "a_large", "b_fixed", "b_large", "b_varying", "b_slices")
 FEW = 10  # calls
 ROUNDS = 3 if programs.QUICK else 5
-UNSURE = 1.5  # highest to lowest ratio from which on one that lies on both sides of a limit says nothing
+UNSURE = 1.1  # high to low from which on a ratio with the limit in between says nothing
+EQUAL = 1.05  # ratio up to which two scopes are equally good
+FAR = 1.25  # a ratio that may be as large is not known to be equal
 
 
-def quicker(seconds):
-    return sorted(seconds)[: (len(seconds) + 1) // 2]
+def center(seconds):
+    """Return the median of the quicker half."""
+    return median(sorted(seconds)[: (len(seconds) + 1) // 2])
 
 
 def ratio(over, under):
-    over, under = quicker(over), quicker(under)
-    return median(over) / median(under), min(over) / max(under), max(over) / min(under)
+    """Return how often one takes the other's seconds, and between what 95 % of redrawn rounds lie (bootstrap)."""
+    over, under = np.array(over), np.array(under)
+    redrawn = np.random.default_rng(0).integers(len(over), size=(500, len(over)))
+    low, high = np.percentile([center(over[each]) / center(under[each]) for each in redrawn], (2.5, 97.5))
+    return center(over) / center(under), float(low), float(high)
 
 
 def above(found, limit):
     """Whether a ratio is above a limit; None where it is too uncertain to say."""
     middle, low, high = found
     return None if low <= limit < high and high > UNSURE * low else middle > limit
+
+
+def good(found):
+    """Whether a scope is as good as the best one, given its ratio to that; None where it is too uncertain to say."""
+    middle, low, high = found
+    if middle <= EQUAL:
+        return True if high <= FAR else None
+    return False if low > 1 else None
 
 
 def verdict(cases, then=""):
@@ -48,13 +64,13 @@ def verdict(cases, then=""):
     return said + then + (f" (could not be measured: {'; '.join(unclear)})" if unclear else "")
 
 
-def in_turns(functions, calls=1, rounds=7):
+def in_turns(functions, calls=1, rounds=21):
     """Return the seconds of a call of each function, by round; each is called once before."""
     taken = {name: [] for name in functions}
     for function in functions.values():
         jax.block_until_ready(function())
-    for _ in range(rounds):
-        for name, function in functions.items():
+    for number in range(rounds):
+        for name, function in list(functions.items())[:: -1 if number % 2 else 1]:  # none of them always first
             begun = time.perf_counter()
             for _ in range(calls):
                 result = function()
@@ -82,7 +98,9 @@ def child(*arguments, jitted="f,g"):
     """Run a part of this file in a fresh process with a cold cache, and return what it printed last."""
     environment = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "false", "SCOPES_JIT": jitted}
     command = [sys.executable, str(Path(__file__).with_name("scopes.py")), *map(str, arguments)]
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 -- itself
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)  # noqa: S603 -- itself
+    if done.returncode:
+        sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -107,12 +125,13 @@ def workloads(names):
     return found
 
 
-def by_scope(names, scopes=SCOPES, rounds=ROUNDS):
+@cache
+def by_scope(rounds=ROUNDS):
     """Return workload → figure → scope → seconds, by round."""
     taken = {}
-    for _ in range(rounds):
-        for scope in scopes:
-            for name, figures in child("--workloads", *names, jitted=scope).items():
+    for number in range(rounds):
+        for scope in SCOPES[:: -1 if number % 2 else 1]:  # none of them always first
+            for name, figures in child("--workloads", *WORKLOADS, jitted=scope).items():
                 for figure, seconds in figures.items():
                     taken.setdefault(name, {}).setdefault(figure, {}).setdefault(scope, []).append(seconds)
     return taken
@@ -120,13 +139,13 @@ def by_scope(names, scopes=SCOPES, rounds=ROUNDS):
 
 def against_best(seconds):
     """Return the ratio of each scope to the best one."""
-    best = min(seconds, key=lambda scope: median(quicker(seconds[scope])))
+    best = min(seconds, key=lambda scope: center(seconds[scope]))
     return {scope: ratio(each, seconds[best]) for scope, each in seconds.items()}
 
 
 def exponent(sizes, seconds, floor):
     """Return the k of ``seconds = floor + factor * size ** k``, and 2 standard errors to either side."""
-    x, y = np.log(sizes), np.log([max(median(each) - floor, 1e-6) for each in seconds])
+    x, y = np.log(sizes), np.log([max(each - floor, 1e-6) for each in seconds])
     slope, level = np.polyfit(x, y, 1)
     error = 2 * np.sqrt(((y - slope * x - level) ** 2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum())
     return float(slope), float(slope - error), float(slope + error)

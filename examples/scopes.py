@@ -1,10 +1,11 @@
 """What people are told about jit, measured on two small programs: python examples/scopes.py [--quick] [--json FILE].
 
-Each claim is measured in a process of its own. ``scopes_claims.py`` has the measurements and the rules by which
-verdicts follow from them, ``scopes_programs.py`` the programs, ``scopes_times.py`` how times are taken.
+``scopes_claims.py`` and ``scopes_widths.py`` have the measurements and the rules by which verdicts follow from them,
+``scopes_programs.py`` the programs, ``scopes_times.py`` how times are taken.
 """
 
 import argparse
+import importlib
 import json
 import os
 import platform
@@ -49,6 +50,18 @@ def section(number, found, judged):
     )
 
 
+def rules(number):
+    return importlib.import_module("scopes_claims" if number < 7 else "scopes_widths")  # noqa: PLR2004 -- so they say
+
+
+def measure(number):
+    return getattr(rules(number), f"measure_{number}")()
+
+
+def judge(number, found):
+    return getattr(rules(number), f"judge_{number}")(found)
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("claims", nargs="*", type=int, choices=[[], *CLAIMS], help="numbers; none: all")
@@ -67,9 +80,7 @@ def part(asked):
         return scopes_times.workloads(asked.workloads)
     if asked.shapes:
         return scopes_times.shapes(*map(int, asked.shapes))
-    import scopes_claims  # noqa: PLC0415 -- as above
-
-    return getattr(scopes_claims, f"measure_{asked.claim[0]}")()
+    return measure(int(asked.claim[0]))
 
 
 def main():
@@ -80,18 +91,14 @@ def main():
         print(json.dumps(part(asked)))
         return
     import jax  # noqa: PLC0415 -- after the environment was set
-    import scopes_claims  # noqa: PLC0415 -- as above
     from scopes_times import child  # noqa: PLC0415 -- as above
 
     machine = f"jax {jax.__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"
     print(f"{machine}, {jax.default_backend()}. Times are ratios: middle [95 % between].\n")
     table = []
     for number in asked.claims or CLAIMS:
-        if number in SHARED:
-            found = getattr(scopes_claims, f"measure_{number}")()
-        else:
-            found = child("--claim", number)
-        judged = getattr(scopes_claims, f"judge_{number}")(found)
+        found = measure(number) if number in SHARED else child("--claim", number)
+        judged = judge(number, found)
         print(section(number, found, judged), flush=True)
         table.append({"claim": number, "text": CLAIMS[number], "measured": found, "verdict": judged})
     if asked.json:

@@ -72,7 +72,7 @@ def b_fixed(after=nothing):
 
 def b_large(after=nothing):
     x = jnp.zeros(1_002)
-    return repeated(MANY // 4, lambda _: g_loop(x, iterations=100), after)
+    return repeated(MANY // 8, lambda _: g_loop(x, iterations=100), after)
 
 
 def b_varying(after=nothing):
@@ -82,4 +82,4 @@ def b_varying(after=nothing):
 
 def b_slices(after=nothing):
     x = jnp.zeros(1_004)
-    return repeated(MANY // 4, lambda _: g_slices(x, iterations=24), after)
+    return repeated(MANY // 20, lambda _: g_slices(x, iterations=24), after)

@@ -6,6 +6,7 @@ a run makes it slower, never quicker.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from statistics import median
 import jax
 import numpy as np
 import scopes_programs as programs
+from scipy.stats import t
 
 SCOPES = ("none", "f", "g", "f,g")
 WORKLOADS = ("a_scalar", "a_large", "b_fixed", "b_large", "b_varying", "b_slices")
@@ -31,12 +33,23 @@ def center(seconds):
     return median(sorted(seconds)[: (len(seconds) + 1) // 2])
 
 
+def sureness(free):
+    """Return how many standard errors 95 % lie within, with so many degrees of freedom (Student's t)."""
+    return float(t.ppf(0.975, free))
+
+
 def ratio(over, under):
-    """Return how often one takes the other's seconds, and between what 95 % of redrawn rounds lie (bootstrap)."""
-    over, under = np.array(over), np.array(under)
-    redrawn = np.random.default_rng(0).integers(len(over), size=(500, len(over)))
-    low, high = np.percentile([center(over[each]) / center(under[each]) for each in redrawn], (2.5, 97.5))
-    return center(over) / center(under), float(low), float(high)
+    """Return how often one takes the other's seconds, and its 95 % bounds, from rounds that are redrawn (bootstrap).
+
+    Redrawing few rounds makes too sure: the bounds are widened as Student's t is against the normal distribution.
+    """
+    over, under, rounds = np.array(over), np.array(under), len(over)
+    redrawn = np.random.default_rng(0).integers(rounds, size=(500, rounds))
+    middle = center(over) / center(under)
+    found = np.log([center(over[each]) / center(under[each]) / middle for each in redrawn])
+    wider = sureness(rounds - 1) / sureness(np.inf) * np.sqrt(rounds / (rounds - 1))
+    low, high = middle * np.exp(wider * np.percentile(found, (2.5, 97.5)))
+    return middle, float(low), float(high)
 
 
 def above(found, limit):
@@ -89,6 +102,12 @@ def built(function, *arguments):
     compiled = lowered.compile()
     moments.append(time.perf_counter())
     return compiled, dict(zip(("trace", "lower", "compile"), np.diff(moments).tolist(), strict=True))
+
+
+def instructions(compiled):
+    """Return the optimized program's instructions without names and places in the source, sorted."""
+    text = re.sub(r",? metadata=\{[^}]*\}", "", compiled.as_text())
+    return sorted(re.sub(r"%[\w.\-]+", "%", line.strip()) for line in text.splitlines() if re.search("%.* = ", line))
 
 
 # ---------------------------------------------------------------- processes
@@ -144,10 +163,11 @@ def against_best(seconds):
 
 
 def exponent(sizes, seconds, floor):
-    """Return the k of ``seconds = floor + factor * size ** k``, and 2 standard errors to either side."""
+    """Return the k of ``seconds = floor + factor * size ** k``, and its 95 % bounds."""
     x, y = np.log(sizes), np.log([max(each - floor, 1e-6) for each in seconds])
     slope, level = np.polyfit(x, y, 1)
-    error = 2 * np.sqrt(((y - slope * x - level) ** 2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum())
+    spread = np.sqrt(((y - slope * x - level) ** 2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum())
+    error = sureness(len(x) - 2) * spread
     return float(slope), float(slope - error), float(slope + error)
 
 

@@ -76,7 +76,7 @@ def inner_jit_saves(body: Body, seconds: PhaseSeconds) -> float:
         seconds: What the program took.
 
     Source:
-        ``python -m benchmarks bodies``, with jax 0.10.2 and 0.12.0.1; of XLA's compile no gain was seen above the noise.
+        ``python -m benchmarks bodies``, jax 0.10.2 and 0.12.0.1; of XLA's compile no gain was seen above the noise.
     """
     return INNER_JIT_SAVES * body.share * (seconds.trace + seconds.lower)
 

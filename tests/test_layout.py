@@ -31,6 +31,7 @@ OF_NO_MODULE = {
     "layout",
     "docs",
     "examples",
+    "scopes_example",
     "measure",
     "native",
     "mutations",

@@ -194,7 +194,10 @@ def _new_function(
     function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]
 ) -> tuple[AdviceCode, str]:
     if "<lambda>" in function:
-        return "hoist_function", "Define the lambda and jit it once, outside the loop, and call that."
+        return (
+            "hoist_function",
+            "Define the lambda and jit it once, outside the loop, and pass what varies as an argument.",
+        )
     return "jit_once", f"Jit {function} once, outside the loop, and call that object; pass what varies as an argument."
 
 

@@ -99,9 +99,9 @@ def test_a_name_that_is_not_there_is_an_error_that_names_those_that_are() -> Non
 
 
 def test_functions_of_one_name_are_told_apart_by_where_they_are() -> None:
-    places = [("f", "a.py:1"), ("f", "b.py:1"), ("g", "a.py:9")]
+    places = [("f", "/x/a.py:1"), ("f", "/x/b.py:1"), ("f", "/y/b.py:1"), ("g", "/x/a.py:9")]
 
-    assert [label(place, places) for place in places] == ["f@a.py:1", "f@b.py:1", "g"]
+    assert [label(place, places) for place in places] == ["f@a.py:1", "f@/x/b.py:1", "f@/y/b.py:1", "g"]
 
 
 graphs = st.integers(1, 9).flatmap(
@@ -434,6 +434,7 @@ def compared(*scopes: ScopeFigures) -> Comparison:
         workload="train.py",
         calls=10,
         functions=("f", "g"),
+        kept=(),
         scopes=scopes,
         recommended=reasons.recommended(scopes, verdict),
         reason=reasons.reason(scopes, verdict),
@@ -488,6 +489,19 @@ def test_what_fails_is_slow_or_gives_other_results_is_never_recommended() -> Non
     text = " ".join(told(found).split())
     assert "jit none: result of call 1 differs, by 0.5 of its largest value, so it is not recommended." in text
     assert "jit g fails: TypeError: no" in text
+
+
+def test_a_scope_whose_results_were_not_looked_at_is_not_recommended() -> None:
+    found = compared(scope_figures(("f", "g"), [2.0, 2.01]), scope_figures((), [1.0, 1.01], checked=False))
+
+    assert found.recommended is None
+    assert found.to_json()["scopes"][1]["results_compared"] is False
+
+
+def test_json_has_no_number_that_is_none() -> None:
+    found = compared(scope_figures(("f", "g"), [2.0]), scope_figures((), [1.9]))
+
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["scopes"][0]["ratio_to_best"][2] is None
 
 
 def test_the_text_fits_eighty_columns_and_hostile_names_obey() -> None:

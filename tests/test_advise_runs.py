@@ -115,9 +115,13 @@ def test_a_program_is_compared_and_its_jits_are_told(tmp_path: Path) -> None:
     [
         (["nowhere.py"], r"cannot run nowhere\.py.*\[no-program\]"),
         (["--budget", "0", "program.py"], r"0\.0 seconds allows no run.*\[bad-option\]"),
+        (["--functions", " ,", "program.py"], r"No function is named.*\[bad-option\]"),
         (["--functions", "h", "program.py"], r"names 'h', which is no watched function.*f, g.*\[bad-option\]"),
         (["--json", "no/where.json", "program.py"], r"no/where\.json cannot be written.*\[bad-option\]"),
-        (["fails.py"], r"fails\.py fails by itself: ZeroDivisionError: division by zero.*\[workload\]"),
+        (
+            ["fails.py"],
+            r"fails\.py fails by itself: ZeroDivisionError: division by zero.*fails\.py\", line 2.*\[workload\]",
+        ),
         (["exits.py"], r"exits\.py fails by itself: SystemExit: 3.*\[workload\]"),
         (["plain.py"], r"plain\.py called nothing that is jitted.*\[workload\]"),
         (["program:nothing"], r"The module program has no function nothing.*\[bad-option\]"),

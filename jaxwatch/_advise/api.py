@@ -44,8 +44,7 @@ def advise(
     """
     named = named_function(workload)
     checked_bounds(budget_seconds, calls)
-    if isinstance(functions, str):
-        raise BadOptionError(f"functions={functions!r} is one text.", "Give a list of names.")
+    checked_functions(functions)
     search = Search(named, spawn.run, functions=functions, budget_seconds=budget_seconds, calls=calls)
     return completed(search, search.look)
 
@@ -77,6 +76,18 @@ def checked_bounds(budget_seconds: object, calls: object) -> None:
         raise BadOptionError(f"A budget of {budget_seconds!r} seconds allows no run.", "Give seconds, more than 0.")
     if calls is not None and (not isinstance(calls, int) or isinstance(calls, bool) or calls < 1):
         raise BadOptionError(f"calls={calls!r} is no number of calls.", "Give a whole number from 1, or None.")
+
+
+def checked_functions(functions: object) -> None:
+    """Look whether it is a list of names, or None.
+
+    Raises:
+        BadOptionError: It is not.
+    """
+    if isinstance(functions, str):
+        raise BadOptionError(f"functions={functions!r} is one text.", "Give a list of names.")
+    if functions is not None and not functions:
+        raise BadOptionError("No function is named.", "Name some, or leave it out: all of the program's are compared.")
 
 
 def named_function(workload: object) -> Workload:

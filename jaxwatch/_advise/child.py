@@ -65,6 +65,7 @@ def _ended(run: Callable[[], object]) -> tuple[Ended, str]:
     except SystemExit as error:
         return ("end", "") if error.code in (None, 0) else ("error", f"SystemExit: {error.code}")
     except BaseException as error:  # noqa: BLE001 -- whatever it is, the other side is to know
+        traceback.print_exc()
         return "error", traceback.format_exception_only(error)[-1].strip()
     return "end", ""
 

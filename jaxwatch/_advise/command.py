@@ -39,6 +39,7 @@ def start(  # noqa: PLR0913 -- one for each option of the command
     """
     workload = _workload(argv, module=module)
     api.checked_bounds(budget_seconds, calls)
+    api.checked_functions(functions)
     files.check(html_file, png_file)
     _check_writable(json_file)
     if not _agreed(workload, budget_seconds, yes=yes):

@@ -1,5 +1,6 @@
 """What `jaxwatch advise` found, as plain data: ``Comparison``, frozen, with its JSON."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -34,6 +35,7 @@ class ScopeFigures:
         stopped: It took several times as long as the best, and was ended; its figures are of what it had done by then.
         error: What it raised; empty where it came to its end.
         difference: Where its results are others than those of the program as it is written; None where nothing is.
+        checked: Whether its results were held against those; not so where the budget was spent before.
         curve: ``(calls, seconds)``.
     """
 
@@ -55,6 +57,7 @@ class ScopeFigures:
     stopped: bool = False
     error: str = ""
     difference: Difference | None = None
+    checked: bool = True
     curve: tuple[tuple[int, float], ...] = ()
 
     @property
@@ -70,7 +73,7 @@ class ScopeFigures:
     @property
     def eligible(self) -> bool:
         """Whether it may be recommended: it came to its end, with the results that the program has."""
-        return self.complete and (self.difference is None or not self.difference.early)
+        return self.complete and self.checked and (self.difference is None or not self.difference.early)
 
     def total_for(self, calls: int) -> float | None:
         """Return the seconds that so many calls would take, if they go on as in the second half; None if unknown."""
@@ -88,6 +91,7 @@ class Comparison:
         workload: What was run.
         calls: Outermost calls of watched functions that the program makes.
         functions: Those that were jitted or bypassed.
+        kept: Those that were jitted in all scopes.
         scopes: First the program as it is written.
         recommended: Index of the scope to take; None where no difference can be measured, or nothing can be said.
         reason: Why, in a sentence or two.
@@ -104,6 +108,7 @@ class Comparison:
     workload: str
     calls: int
     functions: tuple[str, ...]
+    kept: tuple[str, ...]
     scopes: tuple[ScopeFigures, ...]
     recommended: int | None
     reason: str
@@ -121,6 +126,7 @@ class Comparison:
             "workload": self.workload,
             "calls": self.calls,
             "functions": list(self.functions),
+            "kept": list(self.kept),
             "scopes": [
                 _scope(figures, ratio, self.calls) for figures, ratio in zip(self.scopes, self.ratios, strict=True)
             ],
@@ -157,8 +163,9 @@ def _scope(figures: ScopeFigures, ratio: tuple[float, float, float] | None, call
         "eager_compiles": figures.eager_compiles,
         "peak_bytes": figures.peak_bytes,
         "peak_of": "devices" if figures.on_device else "process",
-        "ratio_to_best": None if ratio is None else list(ratio),
+        "ratio_to_best": None if ratio is None else [each if math.isfinite(each) else None for each in ratio],
         "stopped": figures.stopped,
         "error": figures.error or None,
+        "results_compared": figures.checked,
         "results_differ": None if different is None else different._asdict(),
     }

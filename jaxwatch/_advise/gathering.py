@@ -101,6 +101,7 @@ def _figures(plan: Plan, tried: Mapping[Jitted, Tried], *, varies: bool) -> Iter
             stopped=any(run.ended == "time" for run in each.runs),
             error=next((run.error for run in (*each.runs, last) if run.ended == "error"), ""),
             difference=None if jitted == written else _difference(reference, each.look),
+            checked=each.look is not None,
             curve=ran[-1].curve,
         )
 
@@ -115,6 +116,9 @@ def _notes(plan: Plan, tried: Mapping[Jitted, Tried]) -> Iterator[str]:
         yield f"{plan.left_out} more combinations were left out; name what matters by --functions."
     if any(run.disk_hits for run in runs):
         yield "The program uses a compile cache on disk of its own accord: not all runs were cold."
+    unseen = [", ".join(names(plan, jitted)) or "none" for jitted, each in tried.items() if each.runs and not each.look]
+    if unseen:
+        yield f"The budget did not allow to look at the results of: {'; '.join(unseen)}. So they are not recommended."
     calls = {run.calls for run in runs if run.ended == "end"}
     if len(calls) > 1:
         yield f"The number of calls is not the same in all runs: {min(calls):,} to {max(calls):,}."

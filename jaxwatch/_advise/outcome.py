@@ -127,6 +127,7 @@ class Outcome:
         curve: ``(calls, seconds)``: when so many outermost calls had been made; at most some hundred points.
         functions: Watched functions that were called.
         samples: Results of some calls; see ``samples.py``.
+        stderr: The end of what it wrote to stderr, where it ended by an error.
     """
 
     ended: Ended
@@ -145,6 +146,7 @@ class Outcome:
     curve: tuple[tuple[int, float], ...] = ()
     functions: tuple[Function, ...] = ()
     samples: Mapping[str, Any] = field(default_factory=dict)
+    stderr: str = ""
 
     def to_json(self) -> str:
         """Return it as text."""

@@ -1,5 +1,6 @@
 """Which scopes are worth a run: found from what is called within what, never all combinations. Pure."""
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -47,8 +48,12 @@ class Plan:
 def label(place: Place, every: Iterable[Place]) -> str:
     """Return a name that tells the function from the others: ``step``, or ``step@train.py:12``."""
     name, definition = place
-    shared = sum(other == name for other, _ in every) > 1
-    return (f"{name}@{definition}" if shared else name).replace(",", ";")
+    others = [other for other in every if other[0] == name and other != place]
+    if not others:
+        return name.replace(",", ";")
+    short = os.path.basename(definition)
+    alike = any(os.path.basename(other) == short for _, other in others)
+    return f"{name}@{definition if alike else short}".replace(",", ";")
 
 
 def plan(functions: Sequence[Function], chosen: Collection[str] | None = None) -> Plan:

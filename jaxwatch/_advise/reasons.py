@@ -1,5 +1,6 @@
 """The advice in words. Pure; nothing is said that was not measured in these runs."""
 
+import math
 from collections.abc import Sequence
 
 from jaxwatch._advise.comparison import ScopeFigures
@@ -23,27 +24,34 @@ def recommended(scopes: Sequence[ScopeFigures], verdict: Verdict | None) -> int 
     return able[0] if len(able) == 1 and len(others) == len(scopes) - 1 and others else None
 
 
-def reason(scopes: Sequence[ScopeFigures], verdict: Verdict | None) -> str:
-    """Return why."""
+def reason(scopes: Sequence[ScopeFigures], verdict: Verdict | None, *, kept: bool = False) -> str:
+    """Return why.
+
+    Args:
+        scopes: What was measured.
+        verdict: On those that can be compared.
+        kept: Whether other functions stay jitted in all of them.
+    """
     chosen = recommended(scopes, verdict)
     if verdict is None:
         if chosen is None:
             return "Nothing was compared."
-        return f"jit {scopes[chosen].name} is the only scope that {_why_alone(scopes)}."
+        return f"{_jit(scopes[chosen])} is the only scope that {_why_alone(scopes)}."
     if chosen is None:
         return _no_difference(scopes, verdict)
     best = scopes[chosen]
-    took = f"jit {best.name} took {precise(best.total_seconds)} for {best.calls:,} calls"
+    took = f"{_jit(best)} took {precise(best.total_seconds)} for {best.calls:,} calls"
     sentences = [f"{took}{_against(scopes, verdict, chosen)}."]
     sentences += _as_fast(scopes, verdict, chosen)
-    sentences += _pays(scopes, chosen)
+    sentences += _pays(scopes, chosen, kept=kept)
     return " ".join(sentences)
 
 
 def _why_alone(scopes: Sequence[ScopeFigures]) -> str:
-    if any(figures.error for figures in scopes):
-        return "came to its end"
-    return "came to its end in time, with the results that the program has"
+    had = ["came to its end"] if any(figures.error for figures in scopes) else []
+    had += ["did not take several times as long"] if any(figures.stopped for figures in scopes) else []
+    had += ["has the results that the program has"] if any(figures.difference for figures in scopes) else []
+    return " and ".join(had)
 
 
 def _no_difference(scopes: Sequence[ScopeFigures], verdict: Verdict) -> str:
@@ -64,7 +72,7 @@ def _against(scopes: Sequence[ScopeFigures], verdict: Verdict, chosen: int) -> s
         written = min(rivals, key=lambda place: verdict.against[place].ratio, default=None)
     if written is None:
         return ""
-    what = "as it is written" if scopes[written].as_written else f"with jit {scopes[written].name}"
+    what = "as it is written" if scopes[written].as_written else f"with {_jit(scopes[written])}"
     each = verdict.against[written]
     own = verdict.against[chosen].ratio
     low, high = each.low / own, each.high / own
@@ -80,7 +88,7 @@ def _as_fast(scopes: Sequence[ScopeFigures], verdict: Verdict, chosen: int) -> l
     alike = [place for place, each in verdict.against.items() if place != chosen and each.tied]
     if not alike:
         return []
-    names = " and ".join(f"jit {scopes[place].name}" for place in alike)
+    names = " and ".join(_jit(scopes[place]) for place in alike)
     own = verdict.against[chosen].ratio
     ratio = max(max(verdict.against[place].ratio / own, own / verdict.against[place].ratio) for place in alike)
     more = all(set(scopes[place].jit) > set(scopes[chosen].jit) for place in alike)
@@ -88,8 +96,8 @@ def _as_fast(scopes: Sequence[ScopeFigures], verdict: Verdict, chosen: int) -> l
     return [f"{text}: what it jits besides changes nothing here." if more and len(alike) == 1 else f"{text}."]
 
 
-def _pays(scopes: Sequence[ScopeFigures], chosen: int) -> list[str]:
-    """Return from which call on it has paid for itself, against running all of it as it is written without jit."""
+def _pays(scopes: Sequence[ScopeFigures], chosen: int, *, kept: bool) -> list[str]:
+    """Return from which call on it has paid for itself, against running all of these functions without jit."""
     none = next((figures for figures in scopes if not figures.jit and figures.complete), None)
     best = scopes[chosen]
     if none is None or not best.jit:
@@ -97,7 +105,12 @@ def _pays(scopes: Sequence[ScopeFigures], chosen: int) -> list[str]:
     call = break_even(best.curve, best.later_seconds, none.curve, none.later_seconds)
     if call is None:
         return []
-    return [f"Against no jit at all it has paid for itself from call {call:,} on."]
+    none_of = "none of these jitted" if kept else "no jit at all"
+    return [f"Against {none_of} it has paid for itself from call {call:,} on."]
+
+
+def _jit(figures: ScopeFigures) -> str:
+    return f"jit {figures.name}" if figures.jit else "no jit"
 
 
 def _times(ratio: float) -> str:
@@ -105,7 +118,7 @@ def _times(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    if high == low:
+    if high == low or not math.isfinite(high):
         return " (one run)"
     return f" ({low:.2f} to {high:.2f})" if high < 10 else f" ({low:.0f} to {high:.0f})"  # noqa: PLR2004 -- as above
 

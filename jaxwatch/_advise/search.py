@@ -11,6 +11,7 @@ from jaxwatch._advise.outcome import Outcome, Workload
 from jaxwatch._advise.plan import Jitted, Plan, plan
 from jaxwatch._advise.samples import difference
 from jaxwatch.errors import WorkloadError
+from jaxwatch.renderers.phrases import counted
 
 ROUNDS = 9  # of runs of each scope, at most
 LEAST_ROUNDS = 3
@@ -251,9 +252,10 @@ class Search:
             workload=self._workload.name,
             calls=found.scopes[0].calls,
             functions=tuple(names(self.plan, self.plan.functions)),
+            kept=tuple(self.plan.labels()[place] for place in self.plan.kept),
             scopes=found.scopes,
             recommended=reasons.recommended(found.scopes, found.verdict),
-            reason=reasons.reason(found.scopes, found.verdict),
+            reason=reasons.reason(found.scopes, found.verdict, kept=bool(self.plan.kept)),
             ratios=found.ratios,
             runs=self._number,
             seconds=self._spent(),
@@ -275,9 +277,13 @@ class Search:
 def _check(workload: Workload, outcome: Outcome, budget: float) -> None:
     name = workload.name
     if outcome.ended == "error":
-        raise WorkloadError(f"{name} fails by itself: {outcome.error}.", "Mend it first: run it without jaxwatch.")
+        problem = f"{name} fails by itself: {outcome.error}."
+        told = f" It said last:\n{outcome.stderr}\n" if outcome.stderr else ""
+        raise WorkloadError(problem + told, "Mend it first; its stdin is empty here.")
     if outcome.ended == "time":
-        problem = f"{name} did not end within the budget of {budget:.0f} s; it had made {outcome.calls:,} calls."
+        problem = (
+            f"{name} did not end within the budget of {budget:.0f} s; it had made {counted(outcome.calls, 'call')}."
+        )
         raise WorkloadError(problem, "Give --calls N to end it after so many, or a larger --budget.")
     if not any(function.calls for function in outcome.functions):
         problem = f"{name} called nothing that is jitted by jax.jit or jaxwatch.jit."

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from jaxwatch import _scope
@@ -15,6 +16,7 @@ from jaxwatch._advise.outcome import Order, Outcome, Workload
 NUMBER = "JAXWATCH_ADVISE"  # by which a program can tell, and which run it is
 _GRACE_SECONDS = 20.0  # for a process to end by itself at its limit
 _TAIL_CHARACTERS = 2_000
+_TAIL_LINES = 6
 
 # What must not be as in the process that asks: the log, the disk cache, the switch.
 _LEFT_OUT = ("JAXWATCH", "JAXWATCH_LOG", "JAX_COMPILATION_CACHE_DIR", _scope.VARIABLE)
@@ -69,9 +71,11 @@ def run(  # noqa: PLR0913 -- by keyword, each told below
                 start_new_session=True,
             )
             late = _wait(process, limit_seconds + _GRACE_SECONDS)
-        if answer.exists():
-            return Outcome.from_json(answer.read_text(encoding="utf-8"))
         tail = told.read_text(encoding="utf-8", errors="backslashreplace")[-_TAIL_CHARACTERS:].strip()
+        if answer.exists():
+            found = Outcome.from_json(answer.read_text(encoding="utf-8"))
+            last_lines = "\n".join(tail.splitlines()[-_TAIL_LINES:]) if found.ended == "error" else ""
+            return replace(found, stderr=last_lines)
         if late:
             return Outcome(ended="time", error="it did not end by itself")
         last = tail.splitlines()[-1] if tail else "nothing on stderr"

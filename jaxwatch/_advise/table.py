@@ -1,5 +1,6 @@
 """A comparison for people, in lines of at most 80 columns."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from jaxwatch._advise.comparison import MORE_CALLS, Comparison, ScopeFigures
@@ -29,6 +30,8 @@ def lines(comparison: Comparison) -> Iterator[str]:
     yield from _indented("→ ", comparison.reason)
     for figures in comparison.scopes:
         yield from _remarks(figures)
+    if comparison.kept:
+        yield from _indented("  ", f"Jitted in all of them: {', '.join(comparison.kept)}.")
     for note in comparison.notes:
         yield from _indented("  ", note)
     picture = drawn([(figures.name, figures.curve) for figures in comparison.scopes if figures.curve])
@@ -78,7 +81,9 @@ def _totals(comparison: Comparison) -> Iterator[list[str]]:
         elif ratio is None:
             against = "not compared" if comparison.recommended != number else ""
         else:
-            against = f"{ratio[0]:.2f}" + ("" if ratio[1] == ratio[2] else f" ({ratio[1]:.2f} to {ratio[2]:.2f})")
+            against = f"{ratio[0]:.2f}" + (
+                "" if ratio[1] == ratio[2] or math.isinf(ratio[2]) else f" ({ratio[1]:.2f} to {ratio[2]:.2f})"
+            )
         total = _precise(figures.total_seconds or None)
         more = [_precise(figures.total_for(times * comparison.calls)) for times in MORE_CALLS]
         yield [mark + _name(figures), f"> {total}" if figures.stopped else total, *more, against, str(figures.runs)]
@@ -106,11 +111,15 @@ def _indented(mark: str, text: str) -> Iterator[str]:
         yield (mark if number == 0 else "  ") + line
 
 
+def _named(figures: ScopeFigures) -> str:
+    return f"jit {figures.name}" if figures.jit else "no jit"
+
+
 def _remarks(figures: ScopeFigures) -> Iterator[str]:
     if figures.error:
-        yield from _indented("  ", f"jit {figures.name} fails: {figures.error}")
+        yield from _indented("  ", f"{_named(figures)} fails: {figures.error}")
     elif (found := figures.difference) is not None:
         where = f"result{found.path} of call {found.call:,}"
-        text = f"jit {figures.name}: {where} differs, {found.what}"
+        text = f"{_named(figures)}: {where} differs, {found.what}"
         text += ", so it is not recommended." if found.early else "; the first calls' results are the same."
         yield from _indented("  ", text)

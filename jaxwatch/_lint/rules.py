@@ -88,7 +88,9 @@ RULES = {
         Rule("JW602", "unknown argument name", "`{what}` is no parameter of the jitted function: give the name of one"),
         Rule("JW603", "argument number", "`{what}` is out of range: give the position of a parameter"),
         Rule(
-            "JW604", "jit in a loop", "`{what}` is made anew in each round of the loop: make it once, before the loop"
+            "JW604",
+            "jit in a loop",
+            "`{what}` is made anew in each round of the loop: make it once before, and pass what varies",
         ),
         Rule(
             "JW605",

@@ -487,7 +487,7 @@ def test_what_fails_is_slow_or_gives_other_results_is_never_recommended() -> Non
 
     assert found.recommended == 0
     text = " ".join(told(found).split())
-    assert "jit none: result of call 1 differs, by 0.5 of its largest value, so it is not recommended." in text
+    assert "no jit: result of call 1 differs, by 0.5 of its largest value, so it is not recommended." in text
     assert "jit g fails: TypeError: no" in text
 
 

@@ -150,7 +150,7 @@ def plain_g(x):
 
 
 def measure_5():
-    calls = 20 if programs.QUICK else 120
+    calls = 20 if programs.QUICK else 60
     watched, found = jaxwatch.jit(plain_g), {}
     for what, arguments in {
         "10 lengths": [jnp.ones(100 + number % 10) for number in range(calls)],

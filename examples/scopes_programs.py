@@ -82,4 +82,4 @@ def b_varying(after=nothing):
 
 def b_slices(after=nothing):
     x = jnp.zeros(1_004)
-    return repeated(MANY // 20, lambda _: g_slices(x, iterations=24), after)
+    return repeated(MANY // 20, lambda _: g_slices(x, iterations=12), after)

@@ -90,7 +90,7 @@ def judge_9(found):
 
 
 def measure_10():
-    budget, found = (20 if programs.QUICK else 60), {}
+    budget, found = (20 if programs.QUICK else 40), {}
     for name in ("a_large", "b_varying"):
         advice = jaxwatch.advise(f"scopes_programs:{name}", budget_seconds=budget)
         against = against_best(by_scope()[name]["all"])

@@ -65,7 +65,7 @@ def judge(number, found):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("claims", nargs="*", type=int, choices=[[], *CLAIMS], help="numbers; none: all")
-    parser.add_argument("--quick", action="store_true", help="fewer calls and rounds: a minute or so")
+    parser.add_argument("--quick", action="store_true", help="fewer calls and rounds, so that more cannot be told")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write figures and verdicts there too")
     for hidden in ("--claim", "--workloads", "--shapes"):
         parser.add_argument(hidden, nargs="+", help=argparse.SUPPRESS)  # a part, for a process of its own

@@ -26,6 +26,7 @@ def lines(comparison: Comparison) -> Iterator[str]:
     yield from _aligned(_HEADS, [_cells(figures) for figures in comparison.scopes])
     yield ""
     yield from _aligned(_totals_head(comparison), list(_totals(comparison)))
+    yield "  * as it is written"
     yield ""
     yield from _indented("→ ", comparison.reason)
     for figures in comparison.scopes:
@@ -95,7 +96,7 @@ def _precise(seconds: float | None) -> str:
 
 def _name(figures: ScopeFigures) -> str:
     name = clean(figures.name)
-    return f"{cut(name, _NAME)} (as written)" if figures.as_written else cut(name, _NAME)
+    return f"{cut(name, _NAME)} *" if figures.as_written else cut(name, _NAME)
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

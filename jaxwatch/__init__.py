@@ -25,7 +25,7 @@ The way of a call through the files::
     _bundle.py      dashboards, rules and alerts
     _advise/        the workload under several scopes of jit (_scope.py) → a comparison
     _scaling.py     how a function's compile grows with its size: measured (_scaling_probe.py), fitted (_growth.py)
-    _install.py (_earlier.py) _runner.py _cli.py _doctor.py pytest_plugin.py   the doors
+    _install.py (_earlier.py) _runner.py _cli.py (_commands/) _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.
 """

@@ -281,3 +281,14 @@ def test_where_each_miss_has_a_reason_it_says_so(log: Path, capsys: pytest.Captu
 def test_a_job_without_a_push_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert _cli.main(["run", "--job", "x", "program.py"]) == 2
     assert "--job names what is pushed: it needs --push URL." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("subcommand", ["run", "advise"])
+def test_a_mistyped_option_before_the_program_is_not_taken_for_it(
+    subcommand: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _cli.main([subcommand, "--lgo", "run.jsonl", "train.py"]) == 2
+
+    told = capsys.readouterr().err
+    assert "No such option" in told
+    assert "--lgo" in told

@@ -20,6 +20,7 @@ TOGETHER = {
     "renderers": "renderers",
     "_advise": "advise",
     "_columnar": "columnar",
+    "_commands": "cli",
     "_lint": "lint",
     "__main__": "cli",
 }

@@ -1,0 +1,1 @@
+"""The subcommands, each thin: parse, call, print. None imports what another one needs."""

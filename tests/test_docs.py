@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from programs import ROOT
 
+import jaxwatch
 from jaxwatch._cli import command
 
 DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", *sorted((ROOT / "grafana").glob("*.md"))]
-WITH_CODE = [path for path in DOCS if path.parent.name == "docs" and "```python" in path.read_text("utf-8")]
+WITH_CODE = [path for path in DOCS if path.parent == ROOT / "docs" and "```python" in path.read_text("utf-8")]
 
 
 def name(path: Path) -> str:
@@ -68,3 +69,24 @@ def test_every_option_of_run_is_in_the_readme_or_the_docs() -> None:
     options = {name for option in command.commands["run"].params for name in option.opts if name.startswith("--")}
 
     assert {option for option in options if option not in told} == set()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    told = (ROOT / "docs" / "reference.md").read_text("utf-8")
+
+    missing = {name for name in jaxwatch.__all__ if not re.search(rf"^(:::|###) jaxwatch\.{name}$", told, re.MULTILINE)}
+
+    in_errors = {name for name in missing if hasattr(jaxwatch.errors, name)}  # which is there as a whole
+    assert missing - in_errors == set()
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="needs mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)
+
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} | {"design", "changelog", "metrics", "commands"}
+    assert {page for page in pages if not (tmp_path / page / "index.html").exists()} == set()
+    loaded = re.compile(r'<(?:link|script|img)[^>]+(?:href|src)="(https?:[^"]+)"')
+    assert {url for page in tmp_path.rglob("*.html") for url in loaded.findall(page.read_text("utf-8"))} == set()

@@ -38,6 +38,7 @@ OF_NO_MODULE = {
     "mutations",
     "advise_runs",
     "side_by_side",
+    "tutorial",
     "distributed",
     "redact",
     "lint_docs",

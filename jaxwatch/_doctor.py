@@ -35,7 +35,9 @@ _UPDATE = "Update jaxwatch, or report this text as an issue."
 
 VARIABLES = {
     "JAXWATCH": "0 turns all of jaxwatch into plain jax.jit",
+    "JAXWATCH_ADVISE": "the number of the run, set by jaxwatch advise for the program that it runs",
     "JAXWATCH_CORE": "the core that is to be used: native or python",
+    "JAXWATCH_JIT_SCOPE": "the functions that are jitted, as f,g; the others run as they are written. none: none is",
     "JAXWATCH_LOG": "the file that events are appended to",
     "JAXWATCH_REDACT": "1 keeps values of static arguments out of events",
 }

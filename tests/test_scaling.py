@@ -86,6 +86,16 @@ def test_what_is_shown_has_each_size_once_in_the_table_and_once_in_the_plot() ->
     assert all(len(line) <= 110 for line in shown)
 
 
+def test_a_program_of_as_many_equations_at_each_size_is_said_not_to_grow() -> None:
+    def flat(_target: str, size: int, _seconds: float) -> Sample:
+        return {"equations": 7.0, "trace": 0.01, "lower": 0.01, "compile": 0.02 * size}
+
+    told = rendered(measure("m:f", (8, 16, 32), 60.0, flat))
+
+    assert [line for line in told if "as many equations at each size" in line]
+    assert [line for line in told if "Too few" in line] == []
+
+
 def test_a_growth_is_called_one_only_where_it_is_certain() -> None:
     assert growth_text("compile", Growth(1.6, 1.4, 1.8, 0.0)).endswith("(1.40 to 1.80): it outgrows the program")
     assert "uncertain" in growth_text("compile", Growth(2.7, 1.2, 4.0, 0.02))

@@ -49,6 +49,13 @@ def test_a_slow_compile_has_an_address_and_a_quick_one_with_all_alone() -> None:
     assert TOLD in " ".join(render(quick, everything=True).split())
 
 
+def test_a_single_equation_is_no_share_of_a_hundred_percent() -> None:
+    program = {"equations": 1, "constant_bytes": 0, "lines": [{"name": f"{TRAIN}:41", "equations": 1}]}
+    told = render(report_of([miss(1, "shape", seconds=2.0, program=program)]))
+
+    assert "its one equation comes from" in " ".join(told.split())
+
+
 def test_a_healthy_run_stays_one_line() -> None:
     healthy = report_of([slow_miss(2.4, reasons=["first_call"])])
 

@@ -23,7 +23,9 @@ def lines(found: Scaling) -> Iterator[str]:
     yield from _plot(found.measured)
     yield ""
     yield from (growth_text(phase, growth) for phase, growth in found.growth.items())
-    if not found.growth:
+    if not found.growth and len(found.measured) > 1 and len({each.equations for each in found.measured}) == 1:
+        yield "The program has as many equations at each size: its compile does not grow with it by being unrolled."
+    elif not found.growth:
         yield "Too few sizes with different numbers of equations were measured to tell how it grows."
     if found.left_out:
         yield f"Not measured for want of time: {', '.join(map(str, found.left_out))}. Give --budget more seconds."

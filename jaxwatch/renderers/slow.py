@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from jaxwatch import _limits
 from jaxwatch._report_data import Report
+from jaxwatch._slow import SlowProgram
 from jaxwatch.renderers import phrases
 from jaxwatch.renderers.cells import clean, wrapped
 from jaxwatch.renderers.headline import folder_of
@@ -18,7 +19,13 @@ def lines(report: Report, columns: int, *, everything: bool) -> Iterator[tuple[s
         yield "", ""
     for program in shown:
         at, line = phrases.place(program.definition, folder), phrases.place(program.line, folder)
-        share = phrases.share(program.of_line, max(program.equations, program.of_line, 1))
         text = f"{clean(program.function)} at {at}, {phrases.duration(program.seconds)} in one compile: "
-        text += f"{share} of its {phrases.counted(program.equations, 'equation')} come from {line}"
+        text += f"{_part(program)} from {line}"
         yield from ((part, "dim") for part in wrapped(text, columns))
+
+
+def _part(program: SlowProgram) -> str:
+    if program.equations == 1:
+        return "its one equation comes"
+    share = phrases.share(program.of_line, max(program.equations, program.of_line, 1))
+    return f"{share} of its {phrases.counted(program.equations, 'equation')} come"

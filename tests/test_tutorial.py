@@ -18,6 +18,7 @@ EXIT_CODES = {"passed": 0, "failed": 1}
 
 def normal(line: str) -> str:
     """Return a line without what differs from run to run: figures of time, their space, and the reader's folder."""
+    line = re.sub(r"(?:, )?with \w+\['\w'\](?:; )?", "", line)  # moves to the next line where a figure is wider
     line = re.sub(r"(?<= )/\S*/(?=\w+\.py:)", "", line)
     line = re.sub(r"\d[\d.,]* ?(?:µs|ms|s\b|%)|\u2013", "T", line)
     return re.sub(r"^\d+ ", "N ", re.sub(r"\s+", " ", line)).strip()

@@ -1,0 +1,82 @@
+"""``python -m benchmarks.suites [PACKAGE …]``: exit code 1 where jaxwatch changes what comes of a test."""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.suites.comparing import compare
+from benchmarks.suites.environment import Base, NoTestsError, prepare, wheel
+from benchmarks.suites.packages import PACKAGES
+from benchmarks.suites.running import Door, Runner
+from benchmarks.suites.tables import Compared, details, table
+
+
+def main(arguments: list[str]) -> int:
+    """Run, print Markdown, and return 1 where a test does not come out the same or a package cannot be run."""
+    options = _parser().parse_args(arguments)
+    folder = Path(options.folder or tempfile.mkdtemp(prefix="jaxwatch-suites-")).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"Environments, results and logs: {folder}", flush=True)
+    base = Base(options.python, options.jax, wheel(folder, options.python))
+    rows, failed = list[Compared](), list[str]()
+    for name in options.package or PACKAGES:
+        try:
+            rows.append(_compared(name, folder / name, options, base))
+        except NoTestsError as error:
+            failed.append(str(error))
+    told = [line for row in rows for line in details(row)]
+    print("", *_versions(rows), "", table(rows), "", *told, *failed, sep="\n")
+    if options.json:
+        Path(options.json).write_text(json.dumps([row.record() for row in rows], indent=1), encoding="utf-8")
+    return int(bool(failed) or not all(row.agrees for row in rows))
+
+
+def _compared(name: str, folder: Path, options: argparse.Namespace, base: Base) -> Compared:
+    ready = prepare(PACKAGES[name], folder, base, tree=dict(options.tree).get(name))
+    results = folder / "results"
+    (results / "plugins").mkdir(parents=True, exist_ok=True)
+    shutil.copy(Path(__file__).with_name("seeded.py"), results / "plugins")
+    runner = Runner(ready.python, ready.tree, ready.package.options, results, options.core)
+    files = ready.package.files(ready.tree, whole=options.whole)
+    return compare(ready, runner, [files] if options.together else [[file] for file in files], Door(options.door))
+
+
+def _versions(rows: list[Compared]) -> list[str]:
+    told = {
+        f"jax {row.versions['jax']}, Python {row.versions['python']}, jaxwatch {row.versions['jaxwatch']}"
+        for row in rows
+    }
+    return [f"{'; '.join(sorted(told))}."]
+
+
+def _tree(text: str) -> tuple[str, Path]:
+    name, _, path = text.partition("=")
+    if name not in PACKAGES or not Path(path).is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is no PACKAGE=DIR; packages are {', '.join(PACKAGES)}")
+    return name, Path(path).absolute()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suites", description=__doc__)
+    parser.add_argument("package", nargs="*", choices=[*PACKAGES, []], metavar="PACKAGE", help=", ".join(PACKAGES))
+    parser.add_argument("--folder", metavar="DIR", help="for environments, results and logs; used again if it is there")
+    parser.add_argument("--whole", action="store_true", help="also what is left out because it takes long")
+    parser.add_argument("--together", action="store_true", help="all files in one process; else each in its own")
+    parser.add_argument("--door", choices=[Door.PYTEST, Door.RUN], default=Door.PYTEST, help="how jaxwatch gets in")
+    parser.add_argument("--core", choices=["native", "python"], default="native", help="which of jaxwatch's two")
+    parser.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter; by default this one")
+    parser.add_argument(
+        "--jax", default=version("jax"), metavar="VERSION", help="by default the one of this environment"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write all figures there too")
+    tree = "a checkout of a package whose sdist has no tests; may be given again"
+    parser.add_argument("--tree", action="append", type=_tree, default=[], metavar="PACKAGE=DIR", help=tree)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

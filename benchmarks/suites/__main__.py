@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.suites.comparing import compare
-from benchmarks.suites.environment import Base, NoTestsError, prepare, wheel
+from benchmarks.suites.environment import Base, NotPreparedError, prepare, wheel
 from benchmarks.suites.packages import PACKAGES
 from benchmarks.suites.running import Door, Runner
 from benchmarks.suites.tables import Compared, details, table
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
     for name in options.package or PACKAGES:
         try:
             rows.append(_compared(name, folder / name, options, base))
-        except NoTestsError as error:
+        except NotPreparedError as error:
             failed.append(str(error))
     told = [line for row in rows for line in details(row)]
     print("", *_versions(rows), "", table(rows), "", *told, *failed, sep="\n")
@@ -39,7 +39,7 @@ def _compared(name: str, folder: Path, options: argparse.Namespace, base: Base) 
     ready = prepare(PACKAGES[name], folder, base, tree=dict(options.tree).get(name))
     results = folder / "results"
     (results / "plugins").mkdir(parents=True, exist_ok=True)
-    shutil.copy(Path(__file__).with_name("seeded.py"), results / "plugins")
+    shutil.copy(Path(__file__).with_name("conditions.py"), results / "plugins")
     runner = Runner(ready.python, ready.tree, ready.package.options, results, options.core)
     files = ready.package.files(ready.tree, whole=options.whole)
     return compare(ready, runner, [files] if options.together else [[file] for file in files], Door(options.door))

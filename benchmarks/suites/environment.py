@@ -12,7 +12,6 @@ from benchmarks.suites.packages import Package
 
 CHECKOUT = Path(__file__).parents[2]
 _BUILT_OF = ("jaxwatch", "grafana", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
-_ALWAYS = ("pytest", "pytest-timeout")
 _VERSIONS = """
 import json, platform
 from importlib.metadata import version
@@ -20,8 +19,8 @@ print(json.dumps({"python": platform.python_version(), **{name: version(name) fo
 """
 
 
-class NoTestsError(Exception):
-    """The sources of a package, as its index has them, hold no tests."""
+class NotPreparedError(Exception):
+    """A package cannot be tested: it cannot be installed, or its sources, as its index has them, hold no tests."""
 
 
 class Base(NamedTuple):
@@ -73,11 +72,10 @@ def prepare(package: Package, folder: Path, base: Base, *, tree: Path | None = N
         tree: A checkout of the package, with its tests; None: its sdist, of the version that was installed.
 
     Raises:
-        NoTestsError: The sdist has no tests.
-        subprocess.CalledProcessError: Something cannot be installed.
+        NotPreparedError: The sdist has no tests, or something cannot be installed.
     """
     own = folder / "venv" / "bin" / "python"
-    wanted = [f"jax=={base.jax}", package.name, *_ALWAYS, *package.requires]
+    wanted = [f"jax=={base.jax}", package.name, "pytest", *package.requires]
     ready = folder / "venv" / "ready.json"
     if not ready.exists() or json.loads(ready.read_text()) != [base.python, wanted]:
         shutil.rmtree(folder / "venv", ignore_errors=True)
@@ -90,7 +88,7 @@ def prepare(package: Package, folder: Path, base: Base, *, tree: Path | None = N
     found = tree or _sdist(package.name, versions[package.name], folder / "sdist", own)
     if not package.files(found):
         problem = f"the sdist of {package.name} {versions[package.name]} has no tests in {package.tests}/."
-        raise NoTestsError(f"{problem} Give a checkout of that version: --tree {package.name}=DIR.")
+        raise NotPreparedError(f"{problem} Give a checkout of that version: --tree {package.name}=DIR.")
     return Prepared(package, own, found, versions)
 
 
@@ -108,4 +106,7 @@ def _sdist(name: str, version: str, folder: Path, python: Path) -> Path:
 
 
 def _call(command: Sequence[str]) -> str:
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout  # noqa: S603 -- ours
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 -- ours
+    if done.returncode:
+        raise NotPreparedError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return done.stdout

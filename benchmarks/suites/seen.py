@@ -57,11 +57,14 @@ def _of_one(log: Path) -> Seen:
     reading, builder, last = read_log([log]), ReportBuilder(), dict[int, Any]()
     unknown = 0
     for record in reading:
+        faults_before = builder.faults
         builder.add(record)
+        if builder.faults > faults_before:
+            continue
         if record["event"] == "process_stats":
             last[record["pid"]] = record
         elif record["event"] == "cache_miss":
-            unknown += any(reason["kind"] == "unknown" for reason in record["reasons"])
+            unknown += "unknown" in record["reasons"]
     report = builder.build(program=log.name)
     faults = Counter({"log lines not read": reading.faults, "malformed events": report.faults})
     for record in last.values():

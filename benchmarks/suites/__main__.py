@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import tempfile
+from fnmatch import fnmatch
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,10 +29,10 @@ def main(arguments: list[str]) -> int:
             rows.append(_compared(name, folder / name, options, base))
         except NotPreparedError as error:
             failed.append(str(error))
+        if options.json:  # after each: the whole takes long
+            Path(options.json).write_text(json.dumps([row.record() for row in rows], indent=1), encoding="utf-8")
     told = [line for row in rows for line in details(row)]
     print("", *_versions(rows), "", table(rows), "", *told, *failed, sep="\n")
-    if options.json:
-        Path(options.json).write_text(json.dumps([row.record() for row in rows], indent=1), encoding="utf-8")
     return int(bool(failed) or not all(row.agrees for row in rows))
 
 
@@ -41,7 +42,10 @@ def _compared(name: str, folder: Path, options: argparse.Namespace, base: Base) 
     (results / "plugins").mkdir(parents=True, exist_ok=True)
     shutil.copy(Path(__file__).with_name("conditions.py"), results / "plugins")
     runner = Runner(ready.python, ready.tree, ready.package.options, results, options.core)
-    files = ready.package.files(ready.tree, whole=options.whole)
+    files = ready.package.files(ready.tree, whole=options.whole or bool(options.only))
+    files = [file for file in files if not options.only or any(fnmatch(file, only) for only in options.only)]
+    if not files:
+        raise NotPreparedError(f"{name} has no file of tests that is {' or '.join(options.only)}.")
     return compare(ready, runner, [files] if options.together else [[file] for file in files], Door(options.door))
 
 
@@ -65,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("package", nargs="*", choices=[*PACKAGES, []], metavar="PACKAGE", help=", ".join(PACKAGES))
     parser.add_argument("--folder", metavar="DIR", help="for environments, results and logs; used again if it is there")
     parser.add_argument("--whole", action="store_true", help="also what is left out because it takes long")
+    only = "of the files, whole or not, only those: a glob as 'optax/_src/*'; may be given again"
+    parser.add_argument("--only", action="append", default=[], metavar="GLOB", help=only)
     parser.add_argument("--together", action="store_true", help="all files in one process; else each in its own")
     parser.add_argument("--door", choices=[Door.PYTEST, Door.RUN], default=Door.PYTEST, help="how jaxwatch gets in")
     parser.add_argument("--core", choices=["native", "python"], default="native", help="which of jaxwatch's two")

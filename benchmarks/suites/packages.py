@@ -39,7 +39,16 @@ PACKAGES: Mapping[str, Package] = {
     package.name: package
     for package in (
         Package("chex", "chex", ("cloudpickle", "dm-tree")),
-        Package("optax", "optax", ("flax", "scipy", "scikit-learn")),
+        Package(
+            "optax",
+            "optax",
+            ("flax", "scipy", "scikit-learn"),
+            left_out={
+                "optax/_src/alias_test.py": "takes as long as all others: each optimiser with each of some options",
+                "optax/contrib/_common_test.py": "as above, of the contributed optimisers",
+                "optax/_src/linesearch_test.py": "takes minutes: each line search on each of some problems",
+            },
+        ),
         Package("rlax", "rlax", ("dm-haiku", "flax", "optax")),
         Package("dm-haiku", "haiku", ("chex", "optax", "cloudpickle", "dill", "mock", "dm-tree")),
         Package("flax", "tests", ("cloudpickle", "optax")),

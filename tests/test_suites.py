@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from programs import ROOT
 
+from benchmarks.suites.environment import Prepared
 from benchmarks.suites.outcomes import ABSENT, Difference, Outcome, Verdict, counts, differences, read, unequal
 from benchmarks.suites.packages import PACKAGES, Package
 from benchmarks.suites.running import Door, Runner
@@ -62,11 +63,12 @@ def tree(folder: Path, **files: str) -> Path:
     return folder
 
 
-def runner(folder: Path) -> Runner:
+def runner(folder: Path, *, resume: bool = False) -> Runner:
     results = folder / "results"
-    (results / "plugins").mkdir(parents=True)
+    (results / "plugins").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "benchmarks" / "suites" / "conditions.py", results / "plugins")
-    return Runner(Path(sys.executable), folder, ["-c", "/dev/null", "--rootdir=."], results, "python")
+    package = Package("any", ".", options=("-c", "/dev/null", "--rootdir=."))
+    return Runner(Prepared(package, Path(sys.executable), folder, {}), results, core="python", resume=resume)
 
 
 def test_each_outcome_is_read_as_pytest_writes_it_and_watched_runs_agree(tmp_path: Path) -> None:
@@ -85,12 +87,15 @@ def test_each_outcome_is_read_as_pytest_writes_it_and_watched_runs_agree(tmp_pat
     assert not plain.log.exists()
 
 
-def test_a_process_that_dies_is_an_outcome(tmp_path: Path) -> None:
+def test_a_process_that_dies_is_an_outcome_and_is_run_again_only_if_asked(tmp_path: Path) -> None:
     tree(tmp_path, test_dies="import os\ndef test_it(): os._exit(3)")
 
     found = runner(tmp_path).run(["test_dies.py"], Door.PLAIN)
+    tree(tmp_path, test_dies="def test_it(): pass")
 
     assert list(found.outcomes.values()) == [Outcome("crashed", "exit code 3")]
+    assert runner(tmp_path, resume=True).run(["test_dies.py"], Door.PLAIN) == found
+    assert list(runner(tmp_path).run(["test_dies.py"], Door.PLAIN).outcomes.values()) == [PASSED]
 
 
 def test_what_jaxwatch_saw_of_a_suite_is_told(tmp_path: Path) -> None:

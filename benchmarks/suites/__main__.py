@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> int:
     print(f"Environments, results and logs: {folder}", flush=True)
     base = Base(options.python, options.jax, wheel(folder, options.python))
     rows, failed = list[Compared](), list[str]()
-    for name in options.package or PACKAGES:
+    given = dict(options.tree)
+    for name in options.package or [name for name, one in PACKAGES.items() if one.in_sdist or name in given]:
         try:
             rows.append(_compared(name, folder / name, options, base))
         except NotPreparedError as error:
@@ -38,10 +39,10 @@ def main(arguments: list[str]) -> int:
 
 def _compared(name: str, folder: Path, options: argparse.Namespace, base: Base) -> Compared:
     ready = prepare(PACKAGES[name], folder, base, tree=dict(options.tree).get(name))
-    results = folder / "results"
+    results = folder / "results" / options.core
     (results / "plugins").mkdir(parents=True, exist_ok=True)
     shutil.copy(Path(__file__).with_name("conditions.py"), results / "plugins")
-    runner = Runner(ready.python, ready.tree, ready.package.options, results, options.core)
+    runner = Runner(ready, results, core=options.core, resume=options.resume)
     files = ready.package.files(ready.tree, whole=options.whole or bool(options.only))
     files = [file for file in files if not options.only or any(fnmatch(file, only) for only in options.only)]
     if not files:
@@ -66,12 +67,19 @@ def _tree(text: str) -> tuple[str, Path]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.suites", description=__doc__)
-    parser.add_argument("package", nargs="*", choices=[*PACKAGES, []], metavar="PACKAGE", help=", ".join(PACKAGES))
+    parser.add_argument(
+        "package",
+        nargs="*",
+        choices=[*PACKAGES, []],
+        metavar="PACKAGE",
+        help=f"{', '.join(PACKAGES)}; by default all whose tests can be had",
+    )
     parser.add_argument("--folder", metavar="DIR", help="for environments, results and logs; used again if it is there")
     parser.add_argument("--whole", action="store_true", help="also what is left out because it takes long")
     only = "of the files, whole or not, only those: a glob as 'optax/_src/*'; may be given again"
     parser.add_argument("--only", action="append", default=[], metavar="GLOB", help=only)
     parser.add_argument("--together", action="store_true", help="all files in one process; else each in its own")
+    parser.add_argument("--resume", action="store_true", help="do not run again what has ended before in --folder")
     parser.add_argument("--door", choices=[Door.PYTEST, Door.RUN], default=Door.PYTEST, help="how jaxwatch gets in")
     parser.add_argument("--core", choices=["native", "python"], default="native", help="which of jaxwatch's two")
     parser.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter; by default this one")

@@ -1,5 +1,6 @@
 """A file of tests, run in a process of its own: plainly, or watched by one of jaxwatch's doors."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from benchmarks.suites.environment import Prepared
 from benchmarks.suites.outcomes import Outcome, read
 
 FILE_SECONDS = 1800.0  # of one process; then it is killed
@@ -42,33 +44,47 @@ class Runner:
     """Runs the tests of one package.
 
     Args:
-        python: The environment's interpreter.
-        tree: The sources; tests import the package from here.
-        options: Given to pytest in every run.
+        ready: The package, its environment and its sources, from which the tests import it.
         folder: For results; the plugin ``conditions`` lies in ``folder / "plugins"``.
         core: ``native`` or ``python``.
+        resume: Whether what has ended before in this folder is taken as it came, and not run again.
     """
 
-    def __init__(self, python: Path, tree: Path, options: Sequence[str], folder: Path, core: str) -> None:
-        self._python, self._tree, self._options, self._folder, self._core = python, tree, options, folder, core
+    def __init__(self, ready: Prepared, folder: Path, *, core: str, resume: bool = False) -> None:
+        self._ready, self._folder, self._core, self._resume = ready, folder, core, resume
 
     def run(self, files: Sequence[str], door: Door, number: int = 0) -> Run:
         """Run these files in one process."""
         stem = f"{len(files)} files" if len(files) > 1 else files[0].replace("/", ".").removesuffix(".py")
         base = self._folder / f"{stem}.{door}.{number}"
-        results, log = Path(f"{base}.xml"), Path(f"{base}.jsonl")
-        for old in (results, log):
+        results, log, ended = (Path(f"{base}.{kind}") for kind in ("xml", "jsonl", "json"))
+        if self._resume and ended.exists():
+            how = json.loads(ended.read_text(encoding="utf-8"))
+            return Run(_outcomes(results, how["code"], stem), how["seconds"], log)
+        for old in (results, log, ended):
             old.unlink(missing_ok=True)
         started = time.perf_counter()
         with open(f"{base}.txt", "wb") as told:
             code = self._wait(self._command(files, door, results, log), self._environ(door, log), told.fileno())
-        return Run(_outcomes(results, code, stem), time.perf_counter() - started, log)
+        seconds = time.perf_counter() - started
+        ended.write_text(json.dumps({"code": code, "seconds": seconds}), encoding="utf-8")
+        return Run(_outcomes(results, code, stem), seconds, log)
 
     def _command(self, files: Sequence[str], door: Door, results: Path, log: Path) -> list[str]:
         jaxwatch = ("-m", "jaxwatch", "run", "--quiet", "--log", str(log)) if door is Door.RUN else ()
         plugin = ("--jaxwatch",) if door is Door.PYTEST else ("-p", "no:jaxwatch")
         kept = (f"--junitxml={results}", "-o", "junit_family=xunit1")
-        return [str(self._python), *jaxwatch, "-m", "pytest", *_PLUGINS, *plugin, *kept, *self._options, *files]
+        return [
+            str(self._ready.python),
+            *jaxwatch,
+            "-m",
+            "pytest",
+            *_PLUGINS,
+            *plugin,
+            *kept,
+            *self._ready.package.options,
+            *files,
+        ]
 
     def _environ(self, door: Door, log: Path) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("JAX", "PYTEST", "PYTHON"))}
@@ -83,7 +99,7 @@ class Runner:
         """Return the exit code, or None where the process had to be killed, with all that it started."""
         process = subprocess.Popen(  # noqa: S603 -- ours
             command,
-            cwd=self._tree,
+            cwd=self._ready.tree,
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=told,

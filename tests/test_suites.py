@@ -41,6 +41,9 @@ def test_ends_badly(breaks): raise TypeError
 def test_has(value): pass
 class Case(unittest.TestCase):
     def test_of_unittest(self): self.assertEqual(1, 2)
+    def test_with_subtests(self):
+        with self.subTest(number=1): self.skipTest("why")
+        with self.subTest(number=2): self.assertEqual(1, 2)
 """
 CAME = {
     "test_it::test_passes": PASSED,
@@ -54,6 +57,7 @@ CAME = {
     "test_it::test_ends_badly": Outcome("failed", "TypeError"),
     "test_it::test_ends_badly #2": Outcome("error", "OSError"),
     "test_it.Case::test_of_unittest": Outcome("failed", "AssertionError"),
+    "test_it.Case::test_with_subtests": Outcome("failed", "AssertionError"),
 }
 
 

@@ -73,14 +73,16 @@ def read(text: str) -> dict[str, Outcome]:
 
 
 def _outcome(case: ET.Element) -> Outcome:
+    """Return the worst of what is told: a test with subtests may have skipped one and failed in another."""
     for child in case:
         message = child.get("message") or ""
-        if child.tag == "skipped":
-            return Outcome("xfailed" if child.get("type") == "pytest.xfail" else "skipped")
         if child.tag in ("failure", "error"):
             told = _last_type(child.text) if message in ("", "collection failure") else _first_type(message)
             return Outcome("failed" if child.tag == "failure" else "error", told)
-    return Outcome("passed")
+    skipped = case.find("skipped")
+    if skipped is None:
+        return Outcome("passed")
+    return Outcome("xfailed" if skipped.get("type") == "pytest.xfail" else "skipped")
 
 
 def _first_type(message: str) -> str:

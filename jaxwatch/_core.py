@@ -186,13 +186,13 @@ def _reduced(function: Any) -> Any:
 
 def _inner(watched: Any) -> Any:
     """Return a plain copy of the jitted function that a watched one is, or has behind it."""
-    if isinstance(watched, _wrap.Watched):
+    if isinstance(watched, _wrap.WatchedPjitFunction):
         return copy.copy(watched._inner)  # noqa: SLF001 -- the twin's
     return watched if CORE.hooks is None else CORE.hooks.plain(watched)
 
 
 _PROTOCOL = 4  # of pickle; JAX's own needs 2 at least
-for _kind in (_compat.PJIT_TYPE, _wrap.Watched, _wrap.Scoped):
+for _kind in (_compat.PJIT_TYPE, _wrap.WatchedPjitFunction, _wrap.ScopedPjitFunction):
     copyreg.pickle(_kind, _reduced)
 
 
@@ -245,7 +245,7 @@ def detach(function: Any) -> Any:
         return function
     subject_of(function)
     watched = _unbound(function)
-    if isinstance(watched, _wrap.Watched):
+    if isinstance(watched, _wrap.WatchedPjitFunction):
         REGISTRY.remove(watched)
         return watched._inner  # noqa: SLF001 -- the twin's
     if CORE.hooks is not None:

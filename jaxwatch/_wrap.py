@@ -34,7 +34,7 @@ def _forwarded(name: str) -> Any:
 def _ahead(name: str, text: str) -> Callable[..., Any]:
     """Return a method that calls the jitted function's own of that name; one frame, which no traceback shows."""
 
-    def ahead(self: "Watched", /, *args: Any, **kwargs: Any) -> Any:
+    def ahead(self: "WatchedPjitFunction", /, *args: Any, **kwargs: Any) -> Any:
         thread = THREAD
         up = thread.top
         thread.top = frame = Frame(self._subject, 0, args, kwargs)
@@ -54,10 +54,11 @@ def _ahead(name: str, text: str) -> Callable[..., Any]:
     return ahead
 
 
-class Watched:
+class WatchedPjitFunction:
     """What ``jaxwatch.jit`` returns: calls the jitted function, counts, and times each call.
 
-    Everything but the call is the jitted function's own answer. Safe for threads; holds nothing of a call.
+    Everything but the call is the jitted function's own answer. Safe for threads; holds nothing of a call. Its name has
+    that of JAX's type in it, by which libraries know a jitted function: ``is_traceable`` of chex 0.1.92.
     """
 
     __slots__ = ("__weakref__", "_inner", "_subject")
@@ -177,8 +178,8 @@ def measured() -> tuple[int, list[_scope.Record]]:
     return _Measured.count, list(_Measured.records)
 
 
-class Scoped(Watched):
-    """A ``Watched`` that may be bypassed, and whose outermost calls may be measured."""
+class ScopedPjitFunction(WatchedPjitFunction):
+    """A ``WatchedPjitFunction`` that may be bypassed, and whose outermost calls may be measured."""
 
     __slots__ = ("_instead",)
 
@@ -202,7 +203,7 @@ class Scoped(Watched):
                 _keep(result, begun, id(subject))
         except BaseException as error:
             trace = error.__traceback__
-            error.__traceback__ = None if trace is None else trace.tb_next  # as in `Watched`
+            error.__traceback__ = None if trace is None else trace.tb_next  # as in `WatchedPjitFunction`
             raise
         finally:
             _outer.subject = up
@@ -224,7 +225,7 @@ def _keep(result: Any, begun: int, function: int) -> None:
 def call_seconds() -> float:
     """Return what a call from the cache pays for being watched: measured now, on a function that does nothing."""
     subject = Subject(name="", definition="", event_name="", in_library=False, watch=Watch(), plan=None)
-    watched = Watched(_nothing, subject)
+    watched = WatchedPjitFunction(_nothing, subject)
     return max(0.0, 1e-9 * (min(map(_nanoseconds, [watched] * 3)) - min(map(_nanoseconds, [_nothing] * 3))))
 
 
@@ -239,7 +240,7 @@ def _nothing() -> None:
     return None
 
 
-def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> Watched:
+def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> WatchedPjitFunction:
     """Return a jitted function watched.
 
     Args:
@@ -250,6 +251,8 @@ def watch(jitted: Any, fun: Any, chosen: Watch, options: Mapping[str, Any]) -> W
     """
     subject = make_subject(jitted, fun, chosen, options)
     scoped, bypass = _scope.hooking(subject)
-    watched = Scoped(jitted, subject, fun if bypass else None) if scoped else Watched(jitted, subject)
+    watched = (
+        ScopedPjitFunction(jitted, subject, fun if bypass else None) if scoped else WatchedPjitFunction(jitted, subject)
+    )
     REGISTRY.add(watched, subject)
     return watched

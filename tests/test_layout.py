@@ -44,6 +44,7 @@ OF_NO_MODULE = {
     "lint_docs",
     "lint_planted",
     "lint_sources",
+    "suites",
 }
 
 

@@ -298,4 +298,4 @@ def test_threads_each_have_an_outermost_call_of_their_own(core: _core.Core) -> N
 def test_without_scope_and_measuring_no_function_is_hooked_that_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(_scope.VARIABLE, raising=False)
     with cores.in_use("python"):
-        assert type(jaxwatch.jit(doubled)).__name__ == "Watched"
+        assert type(jaxwatch.jit(doubled)).__name__ == "WatchedPjitFunction"

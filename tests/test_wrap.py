@@ -60,6 +60,11 @@ def made(function: Callable[..., Any] = double, **options: Any) -> Any:
 # ------------------------------------------------------------------ what it is taken for
 
 
+def test_who_knows_jitted_functions_by_the_name_of_their_type_knows_ours() -> None:
+    """``chex.is_traceable`` looks for it in the type's text."""
+    assert type(plain_double).__name__ in str(type(watched_double))
+
+
 @pytest.mark.parametrize(
     "ask",
     [
@@ -317,7 +322,7 @@ def test_errors_are_those_of_jax_jit_frame_by_frame(use: Callable[[Any], Any]) -
 def test_what_jax_refuses_to_jit_is_refused_in_the_same_words(use: Callable[[Any], Any]) -> None:
     def refused(jit: Any) -> Any:
         try:
-            return type(use(jit)).__name__ in ("PjitFunction", "Watched", "function", "Jit")
+            return type(use(jit)).__name__ in ("PjitFunction", "WatchedPjitFunction", "function", "Jit")
         except Exception as error:  # noqa: BLE001 -- whatever it is
             return type(error), str(error)
 

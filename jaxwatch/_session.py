@@ -51,13 +51,13 @@ def start() -> None:
         atexit.register(_end)
         if "console" not in HUB.names:
             HUB.add("console", console_exporter())
-        _steady_of_environment()
         path = _options.log_path()
         if path is not None and SESSION.log is None:
             try:
                 _open_log(path)
             except LogUnwritableError as error:  # the program goes on without
                 warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
+        _steady_of_environment()
 
 
 def _steady_of_environment() -> None:

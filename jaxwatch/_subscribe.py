@@ -6,6 +6,7 @@ import contextvars
 import functools
 import os
 import queue
+import sys
 import threading
 import time
 import warnings
@@ -137,13 +138,17 @@ class Subscription:
         if self._warned:
             return
         self._warned = True
+        from jaxwatch.renderers.cells import clean  # noqa: PLC0415 -- with all renderers, paid by who fails
+
         text = (
             f"the subscribed {self.name} raised {type(error).__name__}: {_said(error)}. It goes on to get events; "
             "what it raises is counted. [hook-failed]"
         )
-        # where warnings are errors, or the program's own showwarning fails: none is for this thread to end by
-        with contextlib.suppress(Exception):
+        try:
             warnings.warn(text, JaxwatchWarning, stacklevel=2)
+        except Exception:  # noqa: BLE001 -- warnings are errors, or the program's showwarning fails: not to end by
+            if sys.stderr is not None:
+                sys.stderr.write(f"jaxwatch: {clean(text)}\n")
 
 
 def _said(error: BaseException) -> str:

@@ -1,6 +1,6 @@
 """``stance`` and ``warm_up`` as a program uses them: on both cores, threads, tasks, nested, with exceptions inside."""
 
-# ruff: noqa: ARG001 -- functions of the user's take what they do not use
+# ruff: noqa: ARG001, ARG005, PLW0108 -- functions of the user's take what they do not use
 
 import asyncio
 import contextlib
@@ -411,7 +411,8 @@ def test_after_it_the_examples_are_free_and_all_else_is_refused(step: Any) -> No
 
 def test_it_takes_shapes_and_keywords(events: Events) -> None:
     predict = jaxwatch.jit(lambda params, x, training: params["w"] @ x if training else x, static_argnames="training")
-    shapes: Any = {"w": jax.ShapeDtypeStruct((3, 4), np.float32)}, jax.ShapeDtypeStruct((4,), np.float32)
+    of: Any = jax.ShapeDtypeStruct
+    shapes: Any = {"w": of((3, 4), np.float32)}, of((4,), np.float32)
     started = warm_up(functools.partial(predict, training=True), shapes, then="raise")
     params = {"w": jnp.ones((3, 4))}
     assert outcome(lambda: predict(params, jnp.ones(4), training=True)) == "record"
@@ -439,6 +440,11 @@ def test_where_an_example_fails_nothing_is_forbidden_afterwards(step: Any) -> No
 # ------------------------------------------------------------------ bad use
 
 
+def key_shape() -> Any:
+    of: Any = jax.ShapeDtypeStruct
+    return of((), jax.random.key(0).dtype)
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
@@ -448,9 +454,9 @@ def test_where_an_example_fails_nothing_is_forbidden_afterwards(step: Any) -> No
         (lambda step: stance("raise", allow=["s"]), r"has 's' in it"),
         (lambda step: stance("raise", allow=3), r"has 3 in it"),  # type: ignore[arg-type]
         (lambda step: warm_up(step), r"no example\. Give a tuple"),
-        (lambda step: warm_up(step, X), r"of type ndarray\. Give .* as \(x,\)"),
+        (lambda step: warm_up(step, X), r"of type ndarray\. Give .* as \(x,\)"),  # type: ignore[arg-type]
         (lambda step: warm_up(step, (X,), then="explode"), r"stance\('explode'\)"),  # type: ignore[arg-type]
-        (lambda step: warm_up(step, (jax.ShapeDtypeStruct((), jax.random.key(0).dtype),)), r"can make no Shape.*real"),
+        (lambda step: warm_up(step, (key_shape(),)), r"can make no Shape.*real"),
     ],
 )
 def test_bad_values_are_named(step: Any, wrong: Any, told: str) -> None:
@@ -460,7 +466,8 @@ def test_bad_values_are_named(step: Any, wrong: Any, told: str) -> None:
 
 
 def test_what_is_not_watched_has_no_stance() -> None:
-    for wrong in (lambda: stance("raise", len), lambda: stance("raise", allow=[len]), lambda: warm_up(len, (X,))):
+    wrongs: list[Callable[[], object]] = [lambda: stance("raise", len), lambda: stance("raise", allow=[len])]
+    for wrong in (*wrongs, lambda: warm_up(len, (X,))):
         with pytest.raises(NotWatchedError, match="is not watched"):
             wrong()
 

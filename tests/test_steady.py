@@ -51,8 +51,11 @@ def test_never() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [300, 300.0, True, None, "", "300", "-1 s", "1e3 s", "nan s", "5 minutes", "1.5 calls", "3 s 4 calls", "3 s, 4 s"]
-    + ["3 s,", ",", "٣ s", "9" * 5000 + " s", b"3 s", ["3 s"]],
+    [
+        *(300, 300.0, True, None, b"3 s", ["3 s"]),
+        *("", "300", "-1 s", "1e3 s", "nan s", "5 minutes", "1.5 calls", "9" * 5000 + " s", "\u0663 s"),
+        *("3 s 4 calls", "3 s, 4 s", "3 s,", ","),
+    ],
 )
 def test_all_else_is_named_with_the_way_out(wrong: Any) -> None:
     with pytest.raises(BadOptionError, match=r"^configure\(steady_after=.*Give '300 s', '200 calls'.*\[bad-option\]$"):

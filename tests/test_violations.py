@@ -159,7 +159,8 @@ def test_the_environment_sets_the_warm_up_of_an_unchanged_program(tmp_path: Any,
     del core
     script, log = tmp_path / "train.py", tmp_path / "run.jsonl"
     script.write_text(
-        "import jax, numpy as np\nstep = jax.jit(lambda x: x + 1)\nfor n in (1, 1, 1, 2):\n    print(step(np.ones(n))[0])\n"
+        "import jax, numpy as np\nstep = jax.jit(lambda x: x + 1)\n"
+        "for n in (1, 1, 1, 2):\n    print(step(np.ones(n))[0])\n"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "jaxwatch", "run", "--log", str(log), str(script)],

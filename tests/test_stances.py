@@ -466,8 +466,11 @@ def test_bad_values_are_named(step: Any, wrong: Any, told: str) -> None:
 
 
 def test_what_is_not_watched_has_no_stance() -> None:
-    wrongs: list[Callable[[], object]] = [lambda: stance("raise", len), lambda: stance("raise", allow=[len])]
-    for wrong in (*wrongs, lambda: warm_up(len, (X,))):
+    for wrong in (
+        functools.partial(stance, "raise", len),
+        functools.partial(stance, "raise", allow=[len]),
+        functools.partial(warm_up, len, (X,)),
+    ):
         with pytest.raises(NotWatchedError, match="is not watched"):
             wrong()
 

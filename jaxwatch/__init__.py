@@ -14,8 +14,9 @@ The way of a call through the files::
     _signature.py   arguments → key of plain data (_plan.py, _context.py, _keys.py, _texts.py, _callsite.py)
     _wrappers.py    where a library stands between: which of the user's arguments a path is
     _history.py     earlier keys; _explain.py what differs; _advisor.py (_buckets.py) what to do: plain data, in and out
-    _guards.py      no_retraces, limits, and the error that says why
-    _hub.py         events → exporters/ (log, structlog; sinks); _subscribe.py callbacks of the user's
+    _guards.py      no_retraces, and the error that says why (_violations.py); _policy.py which rule decides about
+                    a miss: configure, Watch, stance (_stances.py), steady_after (_steady.py)
+    _hub.py         events → exporters/ (log, console: _loggers.py; sinks); _subscribe.py callbacks of the user's
     _registry.py    counters (_counters.py) → stats, metrics.py (_samples.py, _labels.py) → _serve.py, _push.py
     _session.py     the log and console of this process; configure
     _report.py      events → report → renderers/ (_findings.py, _worth.py, _stored.py, _divergence.py); _unknown.py
@@ -44,6 +45,8 @@ _HOME = {
     "install": "_install",
     "uninstall": "_install",
     "no_retraces": "_guards",
+    "stance": "_stances",
+    "warm_up": "_stances",
     "serve": "_serve",
     "push": "_push",
     "subscribe": "_subscribe",
@@ -75,6 +78,8 @@ if TYPE_CHECKING:
     from jaxwatch._push import push as push
     from jaxwatch._serve import serve as serve
     from jaxwatch._session import configure as configure
+    from jaxwatch._stances import stance as stance
+    from jaxwatch._stances import warm_up as warm_up
     from jaxwatch._stats import FunctionStats as FunctionStats
     from jaxwatch._subscribe import subscribe as subscribe
     from jaxwatch.errors import JaxwatchError as JaxwatchError

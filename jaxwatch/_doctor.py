@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
 
-from jaxwatch import _options
-from jaxwatch.errors import JaxwatchError
+from jaxwatch import _options, _steady
+from jaxwatch.errors import BadOptionError, JaxwatchError
 from jaxwatch.events import CacheMiss
 from jaxwatch.renderers.cells import clean, left, width
 from jaxwatch.renderers.terminal import COLUMNS, put
@@ -40,6 +40,7 @@ VARIABLES = {
     "JAXWATCH_JIT_SCOPE": "the functions that are jitted, as f,g; the others run as they are written. none: none is",
     "JAXWATCH_LOG": "the file that events are appended to",
     "JAXWATCH_REDACT": "1 keeps values of static arguments out of events",
+    "JAXWATCH_STEADY_AFTER": "when the warm-up is over, and each further miss is warned of: 300 s, or 200 calls",
 }
 """The environment variables that jaxwatch reads; a test holds them against the code."""
 
@@ -261,6 +262,11 @@ def _variable(name: str) -> Check:
     mend = None
     if name == "JAXWATCH_LOG" and value and not _can_be_written(value):
         mend = "It cannot be written: give a file in a folder that you may write to."
+    if name == _steady.VARIABLE and value.strip():
+        with contextlib.suppress(BadOptionError):
+            _steady.steady(value, by="")
+            return Check(name, f"{value!r}: {VARIABLES[name]}", value)
+        mend = _steady.WAY_OUT
     return Check(name, f"{value!r}: {VARIABLES[name]}", value, mend)
 
 

@@ -1,5 +1,6 @@
-"""``no_retraces`` and the limits of ``Watch``: which miss is forbidden, and the error that says so."""
+"""``no_retraces``, what a miss breaks (rules: ``_policy``), and the error that says so."""
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -12,9 +13,10 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
-from jaxwatch._counters import OTHER
+from jaxwatch import _policy
 from jaxwatch._history import Explanation
 from jaxwatch._options import ACTIONS, Action, switched_off
+from jaxwatch._policy import Broken
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._words import change_text
 from jaxwatch.errors import BadOptionError, NotWatchedError, RetraceError
@@ -23,15 +25,6 @@ from jaxwatch.events import Advice
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _OWN = os.path.join(os.path.dirname(__file__), "")
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A guard that a miss breaks."""
-
-    action: Action
-    limit: int | None
-    by: str  # what the user wrote, and where
 
 
 @dataclass(eq=False)
@@ -57,14 +50,17 @@ _lock = threading.RLock()  # what is allocated under it may run a finalizer that
 
 def any_for(subject: Subject) -> bool:
     """Whether a miss of that function may be forbidden; cheap, asked at each miss."""
-    return subject.watch.forbids or any(guard.covers(subject) for guard in _active)
+    return subject.watch.forbids or _policy.in_use() or any(guard.covers(subject) for guard in _active)
 
 
-def judge(subject: Subject, *, new_signature: bool, first: bool) -> list[tuple[Guard | None, Broken]]:
-    """Count a miss of ``subject`` with every guard, and return those that forbid it.
+def judge(
+    subject: Subject, signature: str | None, *, new_signature: bool, first: bool
+) -> list[tuple[Guard | None, Broken]]:
+    """Count a miss of ``subject`` with every guard, and return those that forbid it, and the rule that does.
 
     Args:
         subject: The function.
+        signature: The key's, where it is known.
         new_signature: Whether none of the watched object's misses had this signature.
         first: Whether it is the watched object's first miss.
     """
@@ -76,14 +72,9 @@ def judge(subject: Subject, *, new_signature: bool, first: bool) -> list[tuple[G
             guard.seen[subject] += 1
             if guard.seen[subject] > guard.allow:
                 found.append((guard, Broken(guard.action, guard.allow, guard.by)))
-    watch = subject.watch
-    if watch.max_signatures is not None:
-        signatures = len(subject.counters.by_signature) - (OTHER in subject.counters.by_signature)
-        if new_signature and signatures >= watch.max_signatures:
-            by = f"Watch(max_signatures={watch.max_signatures})"
-            found.append((None, Broken(watch.on_retrace, watch.max_signatures, by)))
-    elif watch.on_retrace != "record" and not first:
-        found.append((None, Broken(watch.on_retrace, None, f"Watch(on_retrace={watch.on_retrace!r})")))
+    said = _policy.verdict(subject, signature, new_signature=new_signature, first=first)
+    if said is not None:
+        found.append((None, said))
     return found
 
 
@@ -152,26 +143,12 @@ class no_retraces:  # noqa: N801 -- used as a context manager and decorator, as 
         self._subjects = () if switched_off() else tuple(map(subject_of, functions))
         self._action: Action = action
         self._allow = allow
-        self._by = f"no_retraces at {_written_at()}"
+        self._by = f"no_retraces at {written_at()}"
         self._guards: list[Guard] = []
 
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
         """Return ``function`` guarded: at each call a guard of its own, for as long as the call takes."""
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            problem = f"no_retraces cannot decorate the generator function {function.__qualname__}:"
-            raise BadOptionError(f"{problem} its body runs after the call.", "Put a with block into the body.")
-
-        @functools.wraps(function)
-        def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            with self._again():
-                return function(*args, **kwargs)
-
-        @functools.wraps(function)
-        async def guarded_async(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-            with self._again():
-                return await function(*args, **kwargs)  # type: ignore[misc]  # a coroutine function it is
-
-        return guarded_async if inspect.iscoroutinefunction(function) else guarded  # type: ignore[return-value]  # as above
+        return decorated("no_retraces", function, self._again)
 
     def _again(self) -> "no_retraces":
         fresh = copy.copy(self)
@@ -195,7 +172,32 @@ class no_retraces:  # noqa: N801 -- used as a context manager and decorator, as 
             raise elsewhere[0]
 
 
-def _written_at() -> str:
+def decorated(
+    name: str, function: Callable[_P, _R], block: Callable[[], contextlib.AbstractContextManager[object]]
+) -> Callable[_P, _R]:
+    """Return ``function`` with each call of it in a block of its own; an ``async def`` up to its end.
+
+    Raises:
+        BadOptionError: It is a generator function.
+    """
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        problem = f"{name} cannot decorate the generator function {function.__qualname__}:"
+        raise BadOptionError(f"{problem} its body runs after the call.", "Put a with block into the body.")
+
+    @functools.wraps(function)
+    def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with block():
+            return function(*args, **kwargs)
+
+    @functools.wraps(function)
+    async def guarded_async(*args: _P.args, **kwargs: _P.kwargs) -> Any:
+        with block():
+            return await function(*args, **kwargs)  # type: ignore[misc]  # a coroutine function it is
+
+    return guarded_async if inspect.iscoroutinefunction(function) else guarded  # type: ignore[return-value]  # as above
+
+
+def written_at() -> str:
     """Return where the user wrote it; without ``_callsite``, which needs jax."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
@@ -239,5 +241,5 @@ def _remove(guard: Guard) -> None:
 
 
 def in_force() -> int:
-    """Return how many guards are in force."""
-    return len(_active)
+    """Return how many guards and stances are in force."""
+    return len(_active) + _policy.in_force()

@@ -31,11 +31,11 @@ class Hub:
 
     def add(self, name: str, export: Exporter) -> None:
         """Hand all further events to ``export`` too."""
-        self._exporters = {**self._exporters, name: export}
+        self._exporters[name] = export  # in place, and in one step: another thread may be adding one
 
     def remove(self, name: str) -> None:
         """Hand no further event to the exporter of that name; unknown names are passed over."""
-        self._exporters = {kept: export for kept, export in self._exporters.items() if kept != name}
+        self._exporters.pop(name, None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,11 +50,11 @@ class Hub:
     @contextlib.contextmanager
     def exporting(self) -> Iterator[None]:
         """Within the block, what this thread compiles is an exporter's own doing, and no event."""
-        self._here.busy = True
+        before, self._here.busy = self._here.busy, True
         try:
             yield
         finally:
-            self._here.busy = False
+            self._here.busy = before
 
     def publish(self, event: Event) -> None:
         """Hand ``event`` to all exporters, one after the other; never raises an ``Exception``."""
@@ -64,7 +64,7 @@ class Hub:
         started = self._clock()
         try:
             with self.exporting():
-                for name, export in self._exporters.items():
+                for name, export in tuple(self._exporters.items()):
                     try:
                         export(event)
                     except Exception:  # noqa: BLE001 -- whatever an exporter raises, the program must not see it

@@ -94,6 +94,8 @@ FLUSH_SECONDS = 5.0
 CONSOLE_SECONDS_LOST = 0.1
 CONSOLE_EVERY_SECONDS = 60.0
 CONSOLE_SITES = 1_000
+# Lines on what was compiled after the warm-up, of all sites in that time. Beyond, counted and told with the next one.
+CONSOLE_STEADY_LINES = 10
 
 # Metrics: label values, as grafana/METRICS.md promises.
 LABEL_FUNCTIONS = 100

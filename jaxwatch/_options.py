@@ -18,10 +18,11 @@ class Watch:
     Attributes:
         name: The function's name in events and metrics; by default its qualified name.
         max_signatures: How many distinct signatures are allowed; one more is a violation, handled as ``on_retrace``
-            says. None: no limit.
+            says. None: as many as ``configure(max_signatures=…)`` says.
         on_retrace: ``record`` (an event and a count), ``warn`` (also a ``JaxwatchWarning``) or ``raise`` (a
             ``RetraceError`` before anything is compiled). It concerns signatures beyond ``max_signatures``; without
-            a limit, every miss after the first call's.
+            a limit, every miss after the first call's. None: as ``configure(on_retrace=…)`` says, by default
+            ``record``.
         enabled: False gives plain ``jax.jit``.
 
     Raises:
@@ -30,7 +31,7 @@ class Watch:
 
     name: str | None = None
     max_signatures: int | None = None
-    on_retrace: Action = "record"
+    on_retrace: Action | None = None
     enabled: bool = True
 
     def __post_init__(self) -> None:
@@ -39,10 +40,10 @@ class Watch:
             problem = f"Watch(name={self.name!r}) is no name."
             raise BadWatchError(problem, "Give a text that is not empty, or None for the function's own name.")
         limit = self.max_signatures
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        if limit is not None and not is_limit(limit):
             problem = f"Watch(max_signatures={limit!r}) allows no signature at all, not even the first call's."
             raise BadWatchError(problem, "Give a whole number from 1, or None for no limit.")
-        if self.on_retrace not in ACTIONS:
+        if self.on_retrace is not None and self.on_retrace not in ACTIONS:
             problem = f"Watch(on_retrace={self.on_retrace!r}) is no action."
             raise BadWatchError(problem, f"Give one of {', '.join(map(repr, ACTIONS))}.")
         if not isinstance(self.enabled, bool):
@@ -52,7 +53,12 @@ class Watch:
     @property
     def forbids(self) -> bool:
         """Whether some miss of the function is a violation."""
-        return self.max_signatures is not None or self.on_retrace != "record"
+        return self.max_signatures is not None or self.on_retrace not in {None, "record"}
+
+
+def is_limit(value: object) -> bool:
+    """Whether ``value`` is a number of signatures that allows one at least."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def checked_watch(watch: object) -> Watch:

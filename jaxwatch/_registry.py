@@ -169,6 +169,22 @@ class Registry:
             }
         return next(iter(found.values())) if len(found) == 1 else None
 
+    def calls(self, subject: Subject) -> int:
+        """Return how many calls there were of all watched objects of its definition."""
+        with self.lock:
+            self._bury()
+            kept = self._definitions.get((subject.name, subject.definition))
+            if kept is None:
+                return int(subject.counters.cell.calls)
+            return int(sum(counters.cell.calls for counters in (kept.dead, *kept.live.values())))
+
+    def missed(self, subject: Subject) -> bool:
+        """Whether any watched object of its definition missed before: a lambda jitted anew is no new function."""
+        with self.lock:
+            self._bury()
+            kept = self._definitions.get((subject.name, subject.definition))
+            return kept is not None and any(each.by_cause for each in (kept.dead, *kept.live.values()))
+
     # -------------------------------------------------------------- counting, on the slow path
 
     def count_miss(self, subject: Subject, miss: CacheMiss, unix_seconds: float) -> None:

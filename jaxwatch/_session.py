@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from jaxwatch import _limits, _options, _scope
+from jaxwatch import _limits, _options, _policy, _scope, _steady
 from jaxwatch._build import build
 from jaxwatch._hub import HUB
 from jaxwatch._origin import loaded_compat, origin
@@ -57,16 +57,42 @@ def start() -> None:
                 _open_log(path)
             except LogUnwritableError as error:  # the program goes on without
                 warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
+        _steady_of_environment()
 
 
-def configure(*, log: Any = None, console: bool | None = None, redact: bool | None = None) -> None:
+def _steady_of_environment() -> None:
+    text = os.environ.get(_steady.VARIABLE, "").strip()
+    if not text or _policy.Process.steady is not None:
+        return
+    try:
+        _policy.Process.steady = _steady.steady(text, by=f"{_steady.VARIABLE}={{}}")
+    except BadOptionError as error:  # the program goes on without
+        warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
+
+
+def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
+    *,
+    log: Any = None,
+    console: bool | Literal["logging"] | None = None,
+    redact: bool | None = None,
+    steady_after: str | None = None,
+    max_signatures: int | None = None,
+    on_retrace: _options.Action | None = None,
+) -> None:
     """Set what jaxwatch does in this process; what is left out stays as it is.
 
     Args:
         log: A file that JSON lines are appended to, in place of that of ``JAXWATCH_LOG``.
-        console: Whether recompiles are told by structlog, on stderr where the program did not configure it.
+        console: Whether recompiles are told: by structlog where the program configured it, else by the logger
+            "jaxwatch" of the standard library where that has handlers, else on stderr. ``"logging"``: by that logger
+            in any case.
         redact: Whether values of static arguments, and the program's own arguments, are kept out of all that is told;
             in place of ``JAXWATCH_REDACT``. Names, paths, shapes and keys of dictionaries are told in any case.
+        steady_after: When the warm-up is over: ``"300 s"`` from now, ``"200 calls"`` of a function, ``"300 s, 3
+            calls"`` for both, ``"0 s"``: now, ``"never"``. From then on each miss is a violation and a warning on the
+            console; never a Python warning, and never an error. In place of ``JAXWATCH_STEADY_AFTER``.
+        max_signatures: As ``Watch``'s, for all functions whose ``Watch`` has none.
+        on_retrace: As ``Watch``'s, for all functions whose ``Watch`` has none.
 
     Raises:
         LogUnwritableError: The log cannot be opened.
@@ -74,18 +100,36 @@ def configure(*, log: Any = None, console: bool | None = None, redact: bool | No
     """
     if log is not None and not isinstance(log, str | os.PathLike):
         raise BadOptionError(f"configure(log={log!r}) is no path.", "Give a str or a pathlib.Path.")
-    if console is not None and not isinstance(console, bool):
-        raise BadOptionError(f"configure(console={console!r}) is neither True nor False.", "Give a bool.")
+    if console is not None and not isinstance(console, bool) and console != "logging":
+        raise BadOptionError(f"configure(console={console!r:.80}) is no choice.", "Give a bool, or 'logging'.")
     if redact is not None and not isinstance(redact, bool):
         raise BadOptionError(f"configure(redact={redact!r}) is neither True nor False.", "Give a bool.")
+    _check_rule(max_signatures, on_retrace)
+    begun = None if steady_after is None else _steady.steady(steady_after, by="configure(steady_after={})")
     if redact is not None:
         _options.redact(redact)
     if log is not None:
         with SESSION.lock:
             _open_log(log)
     start()
-    if console is not None:
-        HUB.add("console", console_exporter()) if console else HUB.remove("console")
+    process = _policy.Process
+    if steady_after is not None:
+        process.steady = begun
+    process.max_signatures = process.max_signatures if max_signatures is None else max_signatures
+    process.on_retrace = process.on_retrace if on_retrace is None else on_retrace
+    if console:
+        HUB.add("console", console_exporter(way="logging" if console == "logging" else "auto"))
+    elif console is not None:
+        HUB.remove("console")
+
+
+def _check_rule(max_signatures: object, on_retrace: object) -> None:
+    if max_signatures is not None and not _options.is_limit(max_signatures):
+        problem = f"configure(max_signatures={max_signatures!r:.80}) allows no signature at all."
+        raise BadOptionError(problem, "Give a whole number from 1.")
+    if on_retrace is not None and on_retrace not in _options.ACTIONS:
+        problem = f"configure(on_retrace={on_retrace!r:.80}) is no action."
+        raise BadOptionError(problem, f"Give one of {', '.join(map(repr, _options.ACTIONS))}.")
 
 
 def _open_log(path: str | os.PathLike[str]) -> None:

@@ -2,9 +2,11 @@
 
 import atexit
 import contextlib
+import contextvars
 import functools
 import os
 import queue
+import sys
 import threading
 import time
 import warnings
@@ -23,6 +25,9 @@ PUBLISHED = tuple(kind.kind for kind in (CacheMiss, EagerCompile, TraceError, Ah
 """The kinds of events that a callback can get; the others are made for the log alone."""
 
 
+_Waiting = tuple[Event, contextvars.Context | None]
+
+
 class Subscription:
     """Events on their way to one callback; ``with`` ends it at the end of the block.
 
@@ -30,34 +35,50 @@ class Subscription:
     waiting.
     """
 
-    def __init__(self, callback: Callable[[Event], object], name: str, kinds: frozenset[str], waiting: int) -> None:
+    def __init__(
+        self, callback: Callable[[Event], object], name: str, kinds: frozenset[str], waiting: int, *, context: bool
+    ) -> None:
         self.name = name
-        self._callback, self._kinds, self._most = callback, kinds, waiting
+        self._callback, self._kinds, self._most, self._context = callback, kinds, waiting, context
         self._warned = self._closed = False
         self._start_anew()
         HUB.add(name, self._take)
         _open.add(self)
 
     def _start_anew(self) -> None:
-        self._waiting: queue.Queue[Event | None] = queue.Queue(self._most)
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer that runs under it may publish
 
     def close(self, seconds: float = _limits.FLUSH_SECONDS) -> None:
-        """End it, after the events that wait; those that are not taken within so many seconds are lost and counted."""
-        if self._closed:
+        """End it, after the events that wait; those that are not taken within so many seconds are lost and counted.
+
+        Called by the callback itself, it waits for nothing: what waits comes once the callback has returned.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            HUB.remove(self.name)
+            if self._thread is None and hasattr(self._callback, "close"):
+                self._start()
+            self._waiting.put(None)
+        thread = self._thread
+        if thread is threading.current_thread():
             return
-        self._closed = True
-        HUB.remove(self.name)
-        until = time.monotonic() + seconds
-        if self._thread is not None and self._thread is not threading.current_thread():
-            try:
-                self._waiting.put(None, timeout=seconds)
-            except queue.Full:
-                pass
-            else:
-                self._thread.join(max(0.0, until - time.monotonic()))
-        if lost := self._waiting.qsize():
+        if thread is not None:
+            thread.join(max(0.0, seconds))
+        if thread is None or thread.is_alive():
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Count what still waits as lost, and see to it that it is: the callback may come to its end some time."""
+        lost = 0
+        with contextlib.suppress(queue.Empty):
+            while True:
+                lost += self._waiting.get_nowait() is not None
+        self._waiting.put(None)
+        if lost:
             REGISTRY.count_dropped("hook_call", lost)
 
     def __enter__(self) -> Self:
@@ -75,45 +96,66 @@ class Subscription:
     def _take(self, event: Event, /) -> None:
         if event.kind not in self._kinds:
             return
-        try:
-            self._waiting.put_nowait(event)
-        except queue.Full:
-            REGISTRY.count_dropped("hook_call")
-        if self._thread is None:
-            self._start()
+        with self._lock:
+            if self._closed or self._waiting.qsize() >= self._most:
+                REGISTRY.count_dropped("hook_call")
+                return
+            self._waiting.put((event, contextvars.copy_context() if self._context else None))
+            if self._thread is None:
+                self._start()
 
     def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._deliver, name=f"jaxwatch {self.name}", daemon=True)
-                self._thread.start()
+        name = f"jaxwatch {self.name}"
+        thread = threading.Thread(target=self._deliver, args=(self._waiting,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is ending: what waits is counted by `close`
+            return
+        self._thread = thread
 
     # -------------------------------------------------------------- on its own
 
-    def _deliver(self) -> None:
+    def _deliver(self, waiting: "queue.SimpleQueue[_Waiting | None]") -> None:
         with HUB.exporting():
-            while (event := self._waiting.get()) is not None:
-                self._isolated(functools.partial(self._callback, event))
+            while (taken := waiting.get()) is not None:
+                event, context = taken
+                call = functools.partial(self._callback, event)
+                self._isolated(call if context is None else functools.partial(context.run, call))
+                del taken, event, context, call  # nothing is kept until the next one comes
+                if self._waiting is not waiting:  # the callback forked, and this is the child
+                    return
             if (close := getattr(self._callback, "close", None)) is not None:
                 self._isolated(close)
 
     def _isolated(self, call: Callable[[], object]) -> None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 -- whatever it raises, the program must not see it
+        except BaseException as error:  # noqa: BLE001 -- SystemExit too: it would end this thread, and nothing else
             REGISTRY.count_exporter_error(self.name)
             self._warn(error)
 
-    def _warn(self, error: Exception) -> None:
+    def _warn(self, error: BaseException) -> None:
         if self._warned:
             return
         self._warned = True
+        from jaxwatch.renderers.cells import clean  # noqa: PLC0415 -- with all renderers, paid by who fails
+
         text = (
-            f"the subscribed {self.name} raised {type(error).__name__}: {str(error)[:200]}. It goes on to get events; "
+            f"the subscribed {self.name} raised {type(error).__name__}: {_said(error)}. It goes on to get events; "
             "what it raises is counted. [hook-failed]"
         )
-        with contextlib.suppress(JaxwatchWarning):  # where warnings are errors: none is for this thread to end by
+        try:
             warnings.warn(text, JaxwatchWarning, stacklevel=2)
+        except Exception:  # noqa: BLE001 -- warnings are errors, or the program's showwarning fails: not to end by
+            if sys.stderr is not None:
+                sys.stderr.write(f"jaxwatch: {clean(text)}\n")
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)[:200]
+    except Exception:  # noqa: BLE001 -- its own text fails
+        return "it cannot be shown"
 
 
 def subscribe(
@@ -122,6 +164,7 @@ def subscribe(
     kinds: Collection[str] | None = None,
     name: str | None = None,
     waiting: int = _limits.HOOK_EVENTS,
+    context: bool = False,
 ) -> Subscription:
     """Call ``callback`` with each event from now on, on a thread of its own.
 
@@ -135,6 +178,8 @@ def subscribe(
         kinds: Of ``cache_miss``, ``eager_compile``, ``trace_error``, ``ahead_of_time`` and ``violation``; None for all.
         name: What it is called in metrics and warnings; by default its own name.
         waiting: How many events may wait.
+        context: Whether it runs with the ``contextvars`` of the call that the event is of, a request's id say. What
+            they hold is kept alive as long as the event waits.
 
     Returns:
         The subscription; its ``close()`` ends it.
@@ -150,13 +195,17 @@ def subscribe(
         raise BadOptionError(f"subscribe(name={name!r:.80}) is no name.", "Give a text that is not empty, or None.")
     if isinstance(waiting, bool) or not isinstance(waiting, int) or waiting < 1:
         raise BadOptionError(f"subscribe(waiting={waiting!r:.80}) lets none wait.", "Give a whole number from 1.")
+    if not isinstance(context, bool):
+        raise BadOptionError(f"subscribe(context={context!r:.80}) is neither True nor False.", "Give a bool.")
     with _naming:
         chosen = _free_name((name or getattr(callback, "__name__", None) or type(callback).__name__)[:_NAME_CHARACTERS])
-        return Subscription(callback, chosen, frozenset(PUBLISHED if kinds is None else kinds), waiting)
+        return Subscription(
+            callback, chosen, frozenset(PUBLISHED if kinds is None else kinds), waiting, context=context
+        )
 
 
 _NAME_CHARACTERS = 60  # a label of jaxwatch_exporter_errors_total
-_naming = threading.Lock()
+_naming = threading.RLock()
 _open: "weakref.WeakSet[Subscription]" = weakref.WeakSet()
 
 
@@ -180,7 +229,7 @@ atexit.register(_close_all)
 def _after_fork() -> None:
     """In a forked child: no thread delivers, and what waits is its parent's to deliver."""
     global _naming  # noqa: PLW0603 -- one lock per process
-    _naming = threading.Lock()
+    _naming = threading.RLock()
     for subscription in list(_open):
         subscription._start_anew()  # noqa: SLF001 -- this module's own class
 

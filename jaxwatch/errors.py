@@ -37,9 +37,13 @@ class NotWatchedError(JaxwatchError, TypeError):
 
 
 class RetraceError(JaxwatchError, RuntimeError):
-    """A guard forbade a trace or compile; raised before XLA compiles anything."""
+    """A guard forbade a trace or compile; raised before XLA compiles anything.
+
+    ``signature`` is the refused key's, by which ``stance(…, allow=[…])`` can expect it.
+    """
 
     slug = "retrace"
+    signature: str | None = None
 
 
 class LogUnwritableError(JaxwatchError, OSError):

@@ -236,6 +236,7 @@ class CacheMiss(Event):
         None  # of layer `dispatch`: median of the calls that were seen to leave the fast path
     )
     keys: tuple[dict[str, Any], ...] = ()  # of reason `unknown`: the nearest earlier key and this one, in full
+    steady: bool = False  # it came after the warm-up that ``steady_after`` grants, and nothing else allowed it
 
     @property
     def is_recompile(self) -> bool:
@@ -286,7 +287,7 @@ class AheadOfTime(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation(Event):
-    """A guard was broken: ``no_retraces``, a limit of ``Watch``, or the pytest plugin."""
+    """A guard was broken: ``no_retraces``, a stance, a limit, ``steady_after``, or the pytest plugin."""
 
     kind: ClassVar[str] = "violation"
     origin: Origin
@@ -294,6 +295,8 @@ class Violation(Event):
     action: str  # raise, warn or record
     limit: int | None
     miss: int | None  # id of the cache_miss; None where the call was refused
+    by: str = ""  # what forbade it, as the program wrote it, and where
+    site: str = ""  # file:line of the user's call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,7 @@ def require_program() -> Callable[[str], str]:
 class Left(NamedTuple):
     """What a test could leave behind; read off the modules that are loaded, so that no jax is imported for it."""
 
-    guards: int
+    guards: int  # and stances
     installed: bool
     jit: bool  # whether jax.jit is ours
     exporters: frozenset[str]
@@ -63,6 +63,8 @@ def clean_up(found: Left) -> None:
     loaded: dict[str, Any] = dict(sys.modules)
     if found.guards:
         loaded["jaxwatch._guards"]._active = ()
+    if "jaxwatch._policy" in loaded:
+        loaded["jaxwatch._policy"].reset()
     if found.installed:
         loaded["jaxwatch._install"].uninstall()
     if found.jit:

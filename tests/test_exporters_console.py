@@ -4,7 +4,9 @@ import dataclasses
 import io
 import json
 import logging
+import re
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +15,7 @@ import structlog
 from programs import run
 from test_events import ALL, MISS
 
-from jaxwatch import _limits
+from jaxwatch import _limits, _loggers
 from jaxwatch.events import CacheMiss, Change, Event, PhaseSeconds, Violation
 from jaxwatch.exporters.console import console_exporter
 
@@ -38,7 +40,8 @@ def export(clock: Clock) -> Callable[[Event], None]:
 
 
 @pytest.fixture(autouse=True)
-def _structlog_as_it_was() -> Iterator[None]:
+def _nothing_is_configured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(_loggers, "_has_handlers", lambda: False)  # pytest has some; test_loggers looks at real ones
     structlog.reset_defaults()
     yield
     structlog.reset_defaults()
@@ -143,6 +146,96 @@ def test_a_process_without_stderr_is_left_in_peace(
     monkeypatch.undo()
 
     assert capsys.readouterr().out == ""
+
+
+# ------------------------------------------------------------------ after the warm-up
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().err.splitlines()
+
+
+def test_after_the_warm_up_first_calls_and_small_losses_are_told_too(
+    export: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export(dataclasses.replace(FIRST, steady=True))
+    export(miss(0.001, site="train.py:99", steady=True))
+
+    first, second = lines(capsys)
+    assert "[warning  ] compiled after warm-up" in first
+    assert "what='first call'" in first
+    assert "seconds=0.001" in second
+
+
+def test_a_storm_after_the_warm_up_is_told_in_few_lines_and_what_was_not_told_with_the_next(
+    export: Any, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    most = _limits.CONSOLE_STEADY_LINES
+    for site in range(most + 7):
+        export(miss(1.0, site=f"train.py:{site}", steady=True))
+    export(miss(1.0, site="train.py:0", steady=True))  # one of those that were told
+    assert len(lines(capsys)) == most
+
+    clock.now = _limits.CONSOLE_EVERY_SECONDS
+    export(miss(1.0, site="train.py:0", steady=True))
+    (line,) = lines(capsys)
+    assert "more=1 more_seconds=1.0" in line
+    assert "elsewhere=7 elsewhere_seconds=7.0" in line
+
+    export(miss(1.0, site="train.py:1", steady=True))
+    (line,) = lines(capsys)
+    assert "elsewhere" not in line
+
+
+def test_the_bound_of_the_warm_up_holds_no_other_line_back(export: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for site in range(_limits.CONSOLE_STEADY_LINES + 3):
+        export(miss(1.0, site=f"train.py:{site}", steady=True))
+    lines(capsys)
+    export(miss(1.0, site="eval.py:1"))
+
+    (line,) = lines(capsys)
+    assert "recompiled" in line
+
+
+def test_what_a_forgotten_site_had_not_told_is_told_with_another(
+    export: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_limits, "CONSOLE_SITES", 1)
+    for _ in range(3):
+        export(miss(1.0, site="a"))
+    export(miss(1.0, site="b"))
+
+    assert "elsewhere=2 elsewhere_seconds=2.0" in lines(capsys)[-1]
+
+
+def test_all_events_are_told_or_counted_whatever_threads_they_come_from(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = console_exporter(clock)
+    threads = [
+        threading.Thread(target=lambda: [export(miss(1.0, site=f"a:{n % 40}", steady=True)) for n in range(500)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for _ in range(20):  # each lets so many sites tell what they kept
+        clock.now += _limits.CONSOLE_EVERY_SECONDS
+        for site in range(40):
+            export(miss(1.0, site=f"a:{site}", steady=True))
+    clock.now += _limits.CONSOLE_EVERY_SECONDS
+    export(miss(1.0, site="a:0", steady=True))  # and the last one what the process kept
+
+    told = lines(capsys)
+    sums = sum(int(number) for line in told for number in re.findall(r"(?:more|elsewhere)=(\d+)", line))
+    kept = sum(site.untold.number for site in _sites_of(export).values())
+    assert len(told) + sums + kept == 4 * 500 + 20 * 40 + 1
+
+
+def _sites_of(export: Any) -> Any:
+    (rate,) = (cell.cell_contents for cell in export.__closure__ if hasattr(cell.cell_contents, "due"))
+    return rate._sites
 
 
 # ------------------------------------------------------------------ where it is

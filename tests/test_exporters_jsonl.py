@@ -206,6 +206,20 @@ def test_a_full_disk_costs_one_warning_and_the_lines(fresh: None) -> None:
     assert lost() == 3
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_where_warnings_are_errors_it_is_told_on_stderr_and_nobody_ends_by_it(
+    fresh: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del fresh
+    log = LogFile("/dev/full")
+    log(MISS)
+    log(MISS)
+    log.close()
+
+    assert capsys.readouterr().err.count("[log-lost]") == 1
+    assert lost() == 2
+
+
 def test_a_line_that_a_full_disk_cut_does_not_spoil_the_next(log: LogFile, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     room = [100]

@@ -157,6 +157,39 @@ def test_an_exporter_may_remove_itself_or_add_others_while_events_are_handed_on(
     assert not registry.snapshot().exporter_errors
 
 
+def test_exporters_that_come_and_go_on_many_threads_are_neither_lost_nor_left(registry: Registry) -> None:
+    del registry
+    hub = Hub()
+
+    def work(number: int) -> None:
+        for turn in range(300):
+            hub.add(f"{number} {turn}", lambda _: None)
+            hub.publish(MISS)
+            if turn:
+                hub.remove(f"{number} {turn - 1}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(hub.names) == [f"{number} 299" for number in range(4)]
+
+
+def test_within_an_exporter_a_block_of_ones_own_ends_nothing(registry: Registry) -> None:
+    hub = Hub()
+
+    def export(event: Event) -> None:
+        with hub.exporting():
+            pass
+        hub.publish(event)
+
+    hub.add("mine", export)
+    hub.publish(MISS)
+    assert registry.snapshot().dropped == {"event": 1}
+    assert not hub.busy
+
+
 def test_the_time_that_exporters_take_is_added_up_by_the_clock(registry: Registry) -> None:
     ticks = iter([10.0, 12.5, 20.0, 21.0])
     hub = Hub(clock=lambda: next(ticks))

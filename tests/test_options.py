@@ -41,7 +41,6 @@ def test_good_values_are_taken_and_can_be_pickled(values: dict[str, Any]) -> Non
         ({"max_signatures": 2.0}, "max_signatures=2.0"),
         ({"max_signatures": "3"}, "max_signatures='3'"),
         ({"on_retrace": "explode"}, "on_retrace='explode'"),
-        ({"on_retrace": None}, "on_retrace=None"),
         ({"on_retrace": ["raise"]}, r"on_retrace=\['raise'\]"),
         ({"enabled": 1}, "enabled=1"),
         ({"enabled": None}, "enabled=None"),
@@ -68,7 +67,13 @@ def test_a_watch_cannot_be_changed() -> None:
 
 @pytest.mark.parametrize(
     ("values", "forbids"),
-    [({}, False), ({"max_signatures": 2}, True), ({"on_retrace": "warn"}, True), ({"name": "step"}, False)],
+    [
+        ({}, False),
+        ({"on_retrace": "record"}, False),
+        ({"max_signatures": 2}, True),
+        ({"on_retrace": "warn"}, True),
+        ({"name": "step"}, False),
+    ],
 )
 def test_a_watch_forbids_where_it_limits_or_does_more_than_record(values: dict[str, Any], forbids: bool) -> None:
     assert Watch(**values).forbids is forbids

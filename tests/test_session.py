@@ -12,7 +12,7 @@ from programs import records, run, run_file
 from test_events import MISS
 
 import jaxwatch
-from jaxwatch import _session
+from jaxwatch import _policy, _session
 from jaxwatch._hub import HUB
 from jaxwatch._registry import REGISTRY
 from jaxwatch._session import SESSION
@@ -215,7 +215,18 @@ def test_the_console_is_switched_off_and_on(session: None) -> None:
     assert "console" in HUB.names
 
 
-@pytest.mark.parametrize("values", [{"log": 3}, {"log": True}, {"log": ["a"]}, {"console": 1}, {"console": "yes"}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        *({"log": wrong} for wrong in (3, True)),
+        {"log": ["a"]},
+        *({"console": wrong} for wrong in (1, "yes")),
+        *({"max_signatures": wrong} for wrong in (0, True)),
+        {"on_retrace": "explode"},
+        {"on_retrace": []},
+        *({"steady_after": wrong} for wrong in (300, "300")),
+    ],
+)
 def test_bad_values_are_named_and_change_nothing(session: None, values: dict[str, Any]) -> None:
     del session
     (name,) = values
@@ -225,6 +236,17 @@ def test_bad_values_are_named_and_change_nothing(session: None, values: dict[str
 
     assert HUB.names == before
     assert _session.log_in_use() is None
+
+
+def test_each_rule_stays_as_it_is_until_another_one_is_given(session: None) -> None:
+    del session
+    jaxwatch.configure(steady_after="300 s", max_signatures=4, on_retrace="warn")
+    jaxwatch.configure(console=True)
+    process: Any = _policy.Process
+    assert process.steady is not None
+    assert (process.steady.text, process.max_signatures, process.on_retrace) == ("300 s", 4, "warn")
+    jaxwatch.configure(steady_after="never", on_retrace="record")
+    assert (process.steady, process.max_signatures, process.on_retrace) == (None, 4, "record")
 
 
 def test_a_bad_value_beside_a_good_one_opens_nothing(session: None, fresh_log: Path) -> None:

@@ -1,12 +1,16 @@
 """Callbacks of the user's: isolated, bounded, in order, gone when closed; never a matter of the program's calls."""
 
+import asyncio
 import dataclasses
+import gc
 import os
 import subprocess
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -180,6 +184,179 @@ def test_it_may_be_closed_by_its_own_callback() -> None:
     assert seen == [miss(1)]
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), GeneratorExit()])
+def test_an_exception_that_is_none_does_not_end_its_thread_either(error: BaseException) -> None:
+    seen: list[Event] = []
+
+    def failing(event: Event) -> None:
+        seen.append(event)
+        raise error
+
+    with subscribe(failing):
+        for number in range(3):
+            HUB.publish(miss(number))
+    assert len(seen) == 3
+    assert REGISTRY.snapshot().exporter_errors == {"failing": 3}
+    assert "hook_call" not in REGISTRY.snapshot().dropped
+
+
+def test_an_exception_whose_own_text_fails_does_not_end_its_thread() -> None:
+    class Shy(Exception):  # noqa: N818 -- a test's
+        def __str__(self) -> str:
+            raise ValueError
+
+    seen: list[Event] = []
+
+    def failing(event: Event) -> None:
+        seen.append(event)
+        raise Shy
+
+    with subscribe(failing):
+        HUB.publish(MISS)
+        HUB.publish(MISS)
+    assert len(seen) == 2
+
+
+def test_where_warnings_are_errors_its_failure_is_told_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    def failing(event: Event) -> None:
+        raise LookupError("\x1b[31m" + event.kind)
+
+    with subscribe(failing):
+        HUB.publish(MISS)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("jaxwatch: the subscribed failing raised LookupError: \\x1b[31mcache_miss.")
+
+
+def test_closed_by_its_own_callback_it_still_gets_what_waits_and_ends_in_order() -> None:
+    told: list[object] = []
+    go = threading.Event()
+
+    class Sink:
+        def __call__(self, event: Event) -> None:
+            go.wait(60)
+            told.append(event)
+            subscription.close()
+
+        def close(self) -> None:
+            told.append("closed")
+
+    subscription = subscribe(Sink(), name="sink")
+    for number in range(3):
+        HUB.publish(miss(number))
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "jaxwatch sink")
+    go.set()
+    thread.join(60)
+
+    assert told == [miss(0), miss(1), miss(2), "closed"]
+    assert not thread.is_alive()
+    assert "hook_call" not in REGISTRY.snapshot().dropped
+
+
+def test_what_was_counted_as_lost_does_not_come_after_all() -> None:
+    go, seen = threading.Event(), []
+
+    def hanging(event: Event) -> None:
+        go.wait(60)
+        seen.append(event)
+
+    subscription = subscribe(hanging, name="hanging")
+    for number in range(5):
+        HUB.publish(miss(number))
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "jaxwatch hanging")
+    subscription.close(0.05)
+    lost = REGISTRY.snapshot().dropped["hook_call"]
+    go.set()
+    thread.join(60)
+
+    assert len(seen) + lost == 5
+    assert not thread.is_alive()
+
+
+def test_at_a_huge_rate_from_many_threads_each_event_is_delivered_or_counted() -> None:
+    seen: list[Event] = []
+    subscription = subscribe(seen.append, waiting=8)
+    (export,) = (export for name, export in HUB._exporters.items() if name == subscription.name)
+
+    def work() -> None:
+        for _ in range(2_000):
+            export(MISS)  # as a publish does, also one that was under way when it was closed
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads[:2]:
+        thread.join()
+    subscription.close(60)  # while the others still publish
+    for thread in threads[2:]:
+        thread.join()
+    export(MISS)
+
+    assert len(seen) + REGISTRY.snapshot().dropped["hook_call"] == 8_001
+    assert subscription.name not in HUB.names
+
+
+def test_a_callback_may_subscribe_and_close_others() -> None:
+    seen: list[str] = []
+
+    def outer(_: Event) -> None:
+        with subscribe(lambda _: seen.append("inner"), name="inner"):
+            seen.append("outer")
+
+    with subscribe(outer):
+        HUB.publish(MISS)
+        HUB.publish(MISS)
+    assert seen.count("outer") == 2
+    assert not [name for name in HUB.names if "inner" in name]
+
+
+def test_a_sink_that_got_no_event_is_closed_too() -> None:
+    closed: list[int] = []
+
+    class Sink:
+        def __call__(self, event: Event) -> None:
+            raise AssertionError(event)
+
+        def close(self) -> None:
+            closed.append(1)
+
+    subscribe(Sink()).close()
+    assert closed == [1]
+
+
+def test_the_contextvars_of_the_call_are_there_where_they_are_asked_for() -> None:
+    request: ContextVar[str] = ContextVar("request", default="none")
+    seen: list[str] = []
+    for context in (True, False):
+        with subscribe(lambda _: seen.append(request.get()), context=context):
+            token = request.set("r-1")
+            HUB.publish(MISS)
+            request.reset(token)
+    assert seen == ["r-1", "none"]
+
+
+def test_nothing_of_an_event_is_kept_once_it_was_delivered() -> None:
+    class Held:
+        """Stands for what a program keeps in a context variable."""
+
+    request: ContextVar[Any] = ContextVar("request")
+    held = Held()
+    gone = weakref.ref(held)
+    delivered = threading.Event()
+    with subscribe(lambda _: delivered.set(), context=True, name="keeper"):
+        token = request.set(held)
+        HUB.publish(MISS)
+        request.reset(token)
+        del held, token
+        delivered.wait(60)
+        until = threading.Event()
+        for _ in range(500):  # the thread lets go of it a moment after the callback
+            gc.collect()
+            if gone() is None:
+                break
+            until.wait(0.01)
+        assert gone() is None
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -190,6 +367,7 @@ def test_it_may_be_closed_by_its_own_callback() -> None:
         (lambda: subscribe(print, name=""), "name"),
         (lambda: subscribe(print, waiting=0), "waiting=0"),
         (lambda: subscribe(print, waiting=True), "waiting=True"),
+        (lambda: subscribe(print, context=1), "context=1"),  # type: ignore[arg-type]
     ],
 )
 def test_what_is_wrong_is_named(wrong: Callable[[], object], named: str) -> None:
@@ -262,6 +440,29 @@ subscription.close()
 print(os.waitstatus_to_exitcode(status), seen)
 """)
     assert done.stdout == "0 [1, 2]\n", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_that_its_callback_forked_ends_with_the_callback() -> None:
+    done = run("""
+import os, warnings
+import jaxwatch
+from jaxwatch._hub import HUB
+from jaxwatch._origin import origin
+from jaxwatch.events import TraceError
+warnings.simplefilter("ignore")
+children = []
+
+def take(event):
+    if child := os.fork():
+        children.append(child)
+
+subscription = jaxwatch.subscribe(take)
+HUB.publish(TraceError(origin=origin(), function="f", definition="", site="", call=1, error="E", seconds=0.0))
+subscription.close()
+print(*[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], flush=True)
+""")
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
 
 
 def test_the_bound_on_the_end_is_as_documented() -> None:

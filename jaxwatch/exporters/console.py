@@ -1,105 +1,118 @@
-"""Events for structlog: warnings for what was recompiled; with a structlog of the user's, first compiles too."""
+"""Events as lines for people: warnings for what was recompiled, and for what was compiled after the warm-up."""
 
-import functools
 import os
-import sys
+import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from jaxwatch import _limits
 from jaxwatch._labels import program_folder
+from jaxwatch._loggers import Way, voice
 from jaxwatch._words import changes_text
 from jaxwatch.events import CacheMiss, Event
+
+
+def console_exporter(clock: Callable[[], float] = time.monotonic, way: Way = "auto") -> Callable[[Event], None]:
+    """Return an exporter that writes to structlog's logger "jaxwatch", or to the standard library's of that name.
+
+    Where the program configured one of them, events go its way: ``info`` for first compiles, ``warning`` for
+    recompiles. Otherwise warnings alone, on stderr, above a threshold of seconds lost. What was compiled after the
+    warm-up (``steady_after``) is a warning in any case. One site of one function is told at most once in a while, and
+    so many are after the warm-up; what was not told is told as a number with the next one.
+    """
+    rate = _Rate(clock)
+
+    def export(event: Event, /) -> None:
+        if not isinstance(event, CacheMiss) or event.layer == "dispatch":
+            return
+        said = voice(way)
+        if said is None:
+            return
+        if not event.steady and not event.is_recompile:
+            if said.is_programs:
+                said.say("info", "compiled", _fields(event))
+            return
+        least = 0.0 if said.is_programs or event.steady else _limits.CONSOLE_SECONDS_LOST
+        if (more := rate.due(event, least=least)) is not None:
+            said.say("warning", "compiled after warm-up" if event.steady else "recompiled", _fields(event) | more)
+
+    return export
+
+
+@dataclass(slots=True)
+class _Untold:
+    number: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float, number: int = 1) -> None:
+        self.number += number
+        self.seconds += seconds
+
+    def taken(self, name: str) -> dict[str, Any]:
+        """Return them as fields, and begin anew."""
+        fields = {name: self.number, f"{name}_seconds": round(self.seconds, 3)} if self.number else {}
+        self.number, self.seconds = 0, 0.0
+        return fields
 
 
 @dataclass(slots=True)
 class _Site:
     said: float
-    untold: int = 0
-    untold_seconds: float = 0.0
+    untold: _Untold
 
 
-def console_exporter(clock: Callable[[], float] = time.monotonic) -> Callable[[Event], None]:
-    """Return an exporter that writes to structlog's logger "jaxwatch".
+class _Rate:
+    """What may be told now, and what was not told so far; for any thread."""
 
-    Where the program configured structlog, events go its way: ``info`` for first compiles, ``warning`` for
-    recompiles. Otherwise warnings alone, on stderr, above a threshold of seconds lost. One site of one function is
-    told at most once in a while; what was not told is told as a number with the next one.
-    """
-    sites: OrderedDict[tuple[str, str], _Site] = OrderedDict()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._sites: OrderedDict[tuple[str, str], _Site] = OrderedDict()
+        self._steady: deque[float] = deque(maxlen=_limits.CONSOLE_STEADY_LINES)  # when the last ones were told
+        self._elsewhere = _Untold()  # of sites that are kept no more, or were beyond what the process may tell
 
-    def export(event: Event, /) -> None:
-        if not isinstance(event, CacheMiss) or event.layer == "dispatch":
-            return
-        configured = _configured()
-        if not event.is_recompile:
-            if configured:
-                _logger().info("compiled", **_fields(event))
-            return
-        if sys.stderr is None and not configured:  # as under pythonw: nowhere to say it
-            return
-        site = _due(sites, event, clock(), least=0.0 if configured else _limits.CONSOLE_SECONDS_LOST)
-        if site is not None:
-            more = {"more": site.untold, "more_seconds": round(site.untold_seconds, 3)} if site.untold else {}
-            site.untold, site.untold_seconds = 0, 0.0
-            _logger().warning("recompiled", **_fields(event), **more)
+    def due(self, event: CacheMiss, *, least: float) -> dict[str, Any] | None:
+        """Return fields of what was not told before, if the event is to be told now; else keep it for the next time."""
+        with self._lock:
+            now, seconds = self._clock(), event.seconds.total
+            site = self._site((event.function, event.site), now)
+            if now - site.said < _limits.CONSOLE_EVERY_SECONDS or seconds + site.untold.seconds < least:
+                site.untold.add(seconds)
+                return None
+            if event.steady and not self._may_be_told(now):
+                self._elsewhere.add(seconds)
+                return None
+            site.said = now
+            return site.untold.taken("more") | self._elsewhere.taken("elsewhere")
 
-    return export
+    def _site(self, key: tuple[str, str], now: float) -> _Site:
+        site = self._sites.get(key)
+        if site is None:
+            if len(self._sites) >= _limits.CONSOLE_SITES:
+                _, gone = self._sites.popitem(last=False)
+                self._elsewhere.add(gone.untold.seconds, gone.untold.number)
+            site = self._sites[key] = _Site(now - _limits.CONSOLE_EVERY_SECONDS, _Untold())
+        return site
 
-
-def _due(sites: OrderedDict[tuple[str, str], _Site], event: CacheMiss, now: float, *, least: float) -> _Site | None:
-    """Return the site's record if it is to be told now; else keep the event for the next time."""
-    key = event.function, event.site
-    site = sites.get(key)
-    seconds = event.seconds.total
-    if site is None:
-        if len(sites) >= _limits.CONSOLE_SITES:
-            sites.popitem(last=False)
-        site = sites[key] = _Site(said=-_limits.CONSOLE_EVERY_SECONDS + now)
-    if now - site.said < _limits.CONSOLE_EVERY_SECONDS or seconds + site.untold_seconds < least:
-        site.untold += 1
-        site.untold_seconds += seconds
-        return None
-    site.said = now
-    return site
+    def _may_be_told(self, now: float) -> bool:
+        told = self._steady
+        if len(told) == told.maxlen and now - told[0] < _limits.CONSOLE_EVERY_SECONDS:
+            return False
+        told.append(now)
+        return True
 
 
 def _fields(event: CacheMiss) -> dict[str, Any]:
     """Return what a line says. No field is called level or thread: structlog and logging keep those for themselves."""
+    from jaxwatch.renderers.cells import clean  # noqa: PLC0415 -- with all renderers, paid at the first line
+
     return {
-        "function": event.function,
+        "function": clean(event.function[: _limits.NAME_CHARACTERS]),
         "call": event.call,
-        "what": changes_text(event.changes) or event.reasons[0].replace("_", " "),
+        "what": clean(changes_text(event.changes) or event.reasons[0].replace("_", " ")),
         "seconds": round(event.seconds.total, 3),
-        "site": event.site.removeprefix(os.path.join(program_folder(), "")),
+        "site": clean(event.site.removeprefix(os.path.join(program_folder(), ""))),
     }
-
-
-def _configured() -> bool:
-    """Whether the program configured structlog; one that never imported it has not."""
-    structlog = sys.modules.get("structlog")
-    return structlog is not None and bool(structlog.is_configured())
-
-
-def _logger() -> Any:
-    import structlog  # noqa: PLC0415 -- 40 ms, paid at the first line and not at import
-
-    if structlog.is_configured():
-        return structlog.get_logger("jaxwatch")
-    # unconfigured, structlog prints to stdout, which is the program's
-    return structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors=_processors(sys.stderr.isatty()))
-
-
-@functools.cache
-def _processors(colours: bool) -> list[Any]:  # noqa: FBT001 -- what the cache is by
-    """Return what renders a line; made once, since a renderer is a cycle for the collector."""
-    import structlog  # noqa: PLC0415 -- as above
-
-    return [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False),
-        structlog.dev.ConsoleRenderer(colors=colours, pad_event_to=0, sort_keys=False),
-    ]

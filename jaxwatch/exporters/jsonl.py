@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import sys
 import threading
 import warnings
 
@@ -83,4 +84,8 @@ class LogFile:
         if not self._warned:
             self._warned = True
             text = f"the log {self.path} loses lines: {why}. The program goes on; what is lost is counted. [log-lost]"
-            warnings.warn(text, JaxwatchWarning, stacklevel=2)
+            try:
+                warnings.warn(text, JaxwatchWarning, stacklevel=2)
+            except JaxwatchWarning:  # warnings are errors: it would end the thread that writes the figures, and be lost
+                if sys.stderr is not None:
+                    sys.stderr.write(f"jaxwatch: {text}\n")

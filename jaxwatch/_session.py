@@ -51,6 +51,8 @@ def start() -> None:
         atexit.register(_end)
         if "console" not in HUB.names:
             HUB.add("console", console_exporter())
+        if _options.progress():
+            _show_progress()
         path = _options.log_path()
         if path is not None and SESSION.log is None:
             try:
@@ -59,7 +61,15 @@ def start() -> None:
                 warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
 
 
-def configure(*, log: Any = None, console: bool | None = None, redact: bool | None = None) -> None:
+def _show_progress() -> None:
+    from jaxwatch import _progress_line  # noqa: PLC0415 -- most programs show none
+
+    _progress_line.follow()
+
+
+def configure(
+    *, log: Any = None, console: bool | None = None, redact: bool | None = None, progress: bool | None = None
+) -> None:
     """Set what jaxwatch does in this process; what is left out stays as it is.
 
     Args:
@@ -67,6 +77,8 @@ def configure(*, log: Any = None, console: bool | None = None, redact: bool | No
         console: Whether recompiles are told by structlog, on stderr where the program did not configure it.
         redact: Whether values of static arguments, and the program's own arguments, are kept out of all that is told;
             in place of ``JAXWATCH_REDACT``. Names, paths, shapes and keys of dictionaries are told in any case.
+        progress: Whether a line tells what compiles and for how long, from 2 s on, on stderr where that is a terminal,
+            or below a notebook's cell; in place of ``JAXWATCH_PROGRESS``.
 
     Raises:
         LogUnwritableError: The log cannot be opened.
@@ -78,6 +90,8 @@ def configure(*, log: Any = None, console: bool | None = None, redact: bool | No
         raise BadOptionError(f"configure(console={console!r}) is neither True nor False.", "Give a bool.")
     if redact is not None and not isinstance(redact, bool):
         raise BadOptionError(f"configure(redact={redact!r}) is neither True nor False.", "Give a bool.")
+    if progress is not None and not isinstance(progress, bool):
+        raise BadOptionError(f"configure(progress={progress!r}) is neither True nor False.", "Give a bool.")
     if redact is not None:
         _options.redact(redact)
     if log is not None:
@@ -86,6 +100,9 @@ def configure(*, log: Any = None, console: bool | None = None, redact: bool | No
     start()
     if console is not None:
         HUB.add("console", console_exporter()) if console else HUB.remove("console")
+    if progress is not None:
+        _options.choose_progress(progress)
+        _show_progress()
 
 
 def _open_log(path: str | os.PathLike[str]) -> None:

@@ -1,7 +1,7 @@
-"""Cells of a notebook: which one a piece of code is from, and which one runs. Imports no IPython; without it there are none.
+"""Cells of a notebook: which one code is from, and which one runs. Imports no IPython: without it there are none.
 
-IPython compiles a cell under a name of its own making, ``/tmp/ipykernel_7/123.py`` or ``<ipython-input-3-…>``, and keeps
-which number that is. A place in a cell is told as ``cell [3]:2``.
+IPython compiles a cell under a name of its own making, ``/tmp/ipykernel_7/123.py`` or ``<ipython-input-3-…>``, and
+keeps which number that is. A place in a cell is told as ``cell [3]:2``.
 """
 
 import re

@@ -1,10 +1,12 @@
-"""``%load_ext jaxwatch``: notebooks. What is jitted is watched, and ``%%jaxwatch`` tells below a cell what it recompiled.
+"""``%load_ext jaxwatch``: notebooks. What is jitted is watched; ``%%jaxwatch`` tells below a cell what it recompiled.
 
 A cell under ``%%jaxwatch`` runs as the cell that it is, its first line made a comment: so ``await``, the value of the
 last line, history, tracebacks and names are IPython's own. The report comes when IPython says that the cell has run.
 """
 
+import functools
 import shlex
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -74,15 +76,24 @@ class Extension:
         shell: The shell.
         display: Shows an object as an output of the cell that runs.
         usage_error: What IPython shows without a traceback.
+        clock: Gives seconds.
     """
 
-    has_side_effects: ClassVar[bool] = True  # for IPython: not to be called as a transformer to see if a cell is complete
+    has_side_effects: ClassVar[bool] = True  # so IPython does not call it to see if a cell is complete
 
-    def __init__(self, shell: Any, display: Callable[[Any], object], usage_error: type[Exception]) -> None:
-        self._shell, self._display, self._usage_error = shell, display, usage_error
+    def __init__(
+        self,
+        shell: Any,
+        display: Callable[[Any], object],
+        usage_error: type[Exception],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._shell, self._display, self._usage_error, self._clock = shell, display, usage_error, clock
         self._runs: list[_Run] = []
         self._calls = Calls()
         self._all = Stretch(self._calls)
+        self._ran_seconds = 0.0  # in cells: what lies between is the user's
+        self._runs_since: float | None = clock()  # the cell that loads this
         self._installs = not _install.installed()
 
     def load(self) -> None:
@@ -138,6 +149,7 @@ class Extension:
     def _before(self, info: Any) -> None:
         """Take IPython's word that a cell is about to run."""
         self._runs = [*self._runs, _Run(info)][-_RUNS:]
+        self._runs_since = self._clock() if self._runs_since is None else self._runs_since
         lines = info.raw_cell.splitlines(keepends=True)
         for transform in self._shell.input_transformers_cleanup:
             if transform is self:
@@ -157,12 +169,17 @@ class Extension:
         infos = [run.info for run in self._runs]
         info = getattr(result, "info", None)
         place = next((place for place, one in enumerate(infos) if one is info), len(infos) - 1 if info is None else -1)
-        if place < 0:  # begun before we were loaded, or IPython ran none of it
-            return
-        run, self._runs = self._runs[place], self._runs[:place]
-        if run.shown is not None and run.stretch is not None:
+        run, self._runs = (self._runs[place], self._runs[:place]) if place >= 0 else (None, self._runs)
+        if run is not None and run.shown is not None and run.stretch is not None:
             number = getattr(result, "execution_count", None)
-            self._show(run.stretch, "this cell" if number is None else f"cell [{number}]", run.shown, _MAGIC)
+            name = "this cell" if number is None else f"cell [{number}]"
+            self._show(functools.partial(run.stretch.report, name), name, run.shown, _MAGIC)
+        if not self._runs and self._runs_since is not None:
+            self._ran_seconds, self._runs_since = self._seconds(), None
+
+    def _seconds(self) -> float:
+        """Return how long cells have run in all, so far."""
+        return self._ran_seconds + (0.0 if self._runs_since is None else self._clock() - self._runs_since)
 
     # -------------------------------------------------------------- the magic itself
 
@@ -176,7 +193,8 @@ class Extension:
         if isinstance(shown, str):
             self._refuse(shown)
         if cell is None:
-            self._show(self._all, "this notebook", shown, f"%{_NAME}")
+            name = "this notebook"
+            self._show(lambda: self._all.report(name, self._seconds()), name, shown, f"%{_NAME}")
         else:  # called by its name, as in what nbconvert makes a script of
             self._shell.run_cell(f"{_MAGIC} {line}\n{cell}", store_history=False).raise_error()
 
@@ -184,11 +202,11 @@ class Extension:
         text = f"{_NAME} {word!r:.80} means nothing. Give {' or '.join(_OPTIONS)}, or nothing."
         raise self._usage_error(f"{text} [bad-option]")
 
-    def _show(self, stretch: Stretch, name: str, shown: Shown, magic: str) -> None:
+    def _show(self, report: Callable[[], Report], name: str, shown: Shown, magic: str) -> None:
         if _options.switched_off():
             print(f"jaxwatch · {name} was not watched: JAXWATCH=0 is set.")  # noqa: T201 -- what was asked for
             return
-        self._display(CellReport(stretch.report(name), shown, f"{magic} --all"))
+        self._display(CellReport(report(), shown, f"{magic} --all"))
 
 
 def _asked(lines: list[str]) -> Shown | None:

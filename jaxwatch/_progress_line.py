@@ -78,11 +78,12 @@ class NotebookLine:
 
     def show(self, text: str, job: int) -> None:
         """Show ``text``, below the output so far for a new job."""
-        from IPython.display import display  # noqa: PLC0415 -- not there but in notebooks
+        from IPython import display  # noqa: PLC0415 -- not there but in notebooks
 
+        show: Any = display.display  # which has no types
         if self._handle is None or job != self._job:
             self._job = job
-            self._handle = display(_bundle(text), raw=True, display_id=True)
+            self._handle = show(_bundle(text), raw=True, display_id=True)
         else:
             self._handle.update(_bundle(text), raw=True)
 

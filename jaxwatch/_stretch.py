@@ -73,9 +73,14 @@ class Stretch:
             with self._lock:
                 self._builder.add(to_record(event))
 
-    def report(self, program: str) -> Report:
-        """Return the report from the beginning up to now, as that of a program of this name; it may go on."""
-        seconds = self._clock() - self._started
+    def report(self, program: str, seconds: float | None = None) -> Report:
+        """Return the report from the beginning up to now, as that of a program of this name; it may go on.
+
+        Args:
+            program: The name.
+            seconds: How long of that something ran; None: all of it.
+        """
+        seconds = self._clock() - self._started if seconds is None else seconds
         with self._lock:
             builder = copy.deepcopy(self._builder)
         for event in since(self._before, self._stats()):
@@ -118,7 +123,14 @@ def since(before: Iterable[Stats], after: Iterable[Stats]) -> Iterator[Stats]:
                 yield _function_since(of_function, event)
 
 
-_NOTHING: dict[str, Any] = {"calls": 0, "misses": 0, "dispatch": {}, "inlined": {}, "inlined_read": 0, "inlined_keys": 0}
+_NOTHING: dict[str, Any] = {
+    "calls": 0,
+    "misses": 0,
+    "dispatch": {},
+    "inlined": {},
+    "inlined_read": 0,
+    "inlined_keys": 0,
+}
 
 
 def _key(event: Stats) -> tuple[str, str] | None:

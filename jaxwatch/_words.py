@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from jaxwatch._records import SeenChange
 from jaxwatch.events import Change
 
-
 _CELL = re.compile(r"(cell \[\d+\]):(\d+)")
 
 

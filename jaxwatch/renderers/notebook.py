@@ -32,6 +32,8 @@ div.jaxwatch ol{margin:.4rem 0;padding:0;list-style:none}
 div.jaxwatch li{margin:.55rem 0;overflow-wrap:anywhere}
 div.jaxwatch .what{display:flex;gap:1.2rem;justify-content:space-between;font-weight:600}
 div.jaxwatch .price{white-space:nowrap;font-variant-numeric:tabular-nums}
+div.jaxwatch .price span{display:inline-block;min-width:3.6rem;text-align:right;font-weight:400}
+div.jaxwatch .price span+span{font-weight:600}
 div.jaxwatch .do{padding-left:.7rem;border-left:2px solid #2f8fb5}
 """
 
@@ -75,9 +77,9 @@ def _table(report: Report, page: Page) -> Iterator[str]:
 
 def _finding(finding: Finding, page: Page) -> str:
     title = phrases.titles(finding, page.folder)[0]
-    price = "   ".join(filter(None, (terminal.count(finding), terminal.price(finding))))
     of_calls = page.calls.get((finding.cause.function, finding.cause.definition))
-    what = f'<div class="what"><span>{_text(title)}</span><span class="price">{_text(price)}</span></div>'
+    times, price = (f"<span>{_text(text)}</span>" for text in (terminal.count(finding), terminal.price(finding)))
+    what = f'<div class="what"><span>{_text(title)}</span><span class="price">{times}{price}</span></div>'
     shows = _p(phrases.evidence(finding, title, page.folder, of_calls), "dim")
     return f"<li>{what}{shows}{_p(clean(finding.advice[1]) if finding.advice else '', 'do')}</li>"
 

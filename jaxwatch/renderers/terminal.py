@@ -244,7 +244,7 @@ def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: Page) -
 
 
 def count(finding: Finding) -> str:
-    """Return how often a finding was seen, as ``4 ×``."""
+    """Return how often a finding was seen, in words."""
     return "" if finding.cause.kind == "dispatch" else f"{finding.count:,} ×"  # noqa: RUF001
 
 

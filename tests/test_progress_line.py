@@ -298,7 +298,10 @@ def test_an_output_is_updated_and_a_new_job_has_one_of_its_own(monkeypatch: pyte
     line.hide("took 3 s")
     line.show("g", 2)
 
-    assert [[told["text/plain"] for told in output] for output in outputs] == [["<f> 2 s", "<f> 3 s", "took 3 s"], ["g"]]
+    assert [[told["text/plain"] for told in output] for output in outputs] == [
+        ["<f> 2 s", "<f> 3 s", "took 3 s"],
+        ["g"],
+    ]
     assert "&lt;f&gt; 2 s" in outputs[0][0]["text/html"]
 
 
@@ -351,7 +354,9 @@ def test_a_run_on_a_terminal_shows_it_and_its_screen_is_as_without(tmp_path: Pat
 
 def test_a_quiet_run_shows_none(tmp_path: Path) -> None:
     assert on_a_terminal("from jaxwatch._progress import PROGRESS; print(PROGRESS.on)", tmp_path).startswith("True")
-    assert on_a_terminal("from jaxwatch._progress import PROGRESS; print(PROGRESS.on)", tmp_path, "--quiet")[:5] == "False"
+    assert (
+        on_a_terminal("from jaxwatch._progress import PROGRESS; print(PROGRESS.on)", tmp_path, "--quiet")[:5] == "False"
+    )
 
 
 def test_the_module_writes_by_no_lock_that_a_fork_could_inherit() -> None:

@@ -215,7 +215,9 @@ def test_the_console_is_switched_off_and_on(session: None) -> None:
     assert "console" in HUB.names
 
 
-@pytest.mark.parametrize("values", [{"log": 3}, {"log": True}, {"log": ["a"]}, {"console": 1}, {"console": "yes"}, {"progress": 1}])
+@pytest.mark.parametrize(
+    "values", [{"log": 3}, {"log": True}, {"log": ["a"]}, {"console": 1}, {"console": "yes"}, {"progress": 1}]
+)
 def test_bad_values_are_named_and_change_nothing(session: None, values: dict[str, Any]) -> None:
     del session
     (name,) = values

@@ -29,7 +29,7 @@ class Notebook:
     def __init__(self) -> None:
         config = Config()
         config.HistoryManager.hist_file = ":memory:"
-        self.shell: Any = InteractiveShell.instance(config=config)  # type: ignore[no-untyped-call]  # IPython's
+        self.shell: Any = InteractiveShell.instance(config=config)
         self.shown: list[CellReport] = []
         self.events: list[Any] = []
         self.now = 0.0
@@ -67,7 +67,7 @@ class Notebook:
         self.shell.atexit_operations()  # which ends its history
         self.shell.restore_sys_module_state()
         atexit.unregister(self.shell.atexit_operations)
-        InteractiveShell.clear_instance()  # type: ignore[no-untyped-call]  # as above
+        InteractiveShell.clear_instance()
 
 
 @pytest.fixture

@@ -231,10 +231,10 @@ def test_it_says_when_to_look_again(progress: Progress, clock: Clock) -> None:
 def test_a_sink_that_fails_is_counted_and_nothing_else(clock: Clock) -> None:
     class Failing:
         def show(self, text: str, job: int) -> None:
-            raise BrokenPipeError
+            raise BrokenPipeError(text, job)
 
         def hide(self, text: str) -> None:
-            raise BrokenPipeError
+            raise BrokenPipeError(text)
 
     progress = Progress(clock, threaded=False)
     progress.switch(Failing())

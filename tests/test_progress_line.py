@@ -218,33 +218,28 @@ def test_a_process_in_the_background_of_its_terminal_writes_nothing(tty: Tty, mo
 # ------------------------------------------------------------------ on or off
 
 
-@pytest.fixture
-def chosen() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _off_afterwards() -> Iterator[None]:
     yield
     _options.choose_progress(None)
     PROGRESS.switch(None)
 
 
 @pytest.mark.parametrize(
-    ("by_configure", "variable", "by_default", "on"),
+    ("chosen", "on"),
     [
-        (None, "", False, False),
-        (None, "", True, True),
-        (None, "1", False, True),
-        (None, "0", True, False),
-        (True, "0", False, True),
-        (False, "1", True, False),
+        ((None, "", False), False),
+        ((None, "", True), True),
+        ((None, "1", False), True),
+        ((None, "0", True), False),
+        ((True, "0", False), True),
+        ((False, "1", True), False),
     ],
 )
-def test_the_program_decides_then_the_environment_then_the_door(  # noqa: PLR0913 -- a table's columns
-    by_configure: bool | None,
-    variable: str,
-    by_default: bool,
-    on: bool,
-    tty: Tty,
-    chosen: None,
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_program_decides_then_the_environment_then_the_door(
+    chosen: tuple[bool | None, str, bool], on: bool, tty: Tty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    by_configure, variable, by_default = chosen
     monkeypatch.setenv("JAXWATCH_PROGRESS", variable)
     _options.choose_progress(by_configure)
 
@@ -254,7 +249,7 @@ def test_the_program_decides_then_the_environment_then_the_door(  # noqa: PLR091
     assert tty.look() == ""
 
 
-def test_without_a_terminal_or_a_kernel_it_is_off(chosen: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_or_a_kernel_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_progress_line, "sys", SimpleNamespace(stderr=io.StringIO()))
 
     follow(by_default=True)
@@ -298,10 +293,8 @@ def test_an_output_is_updated_and_a_new_job_has_one_of_its_own(monkeypatch: pyte
     line.hide("took 3 s")
     line.show("g", 2)
 
-    assert [[told["text/plain"] for told in output] for output in outputs] == [
-        ["<f> 2 s", "<f> 3 s", "took 3 s"],
-        ["g"],
-    ]
+    told = [[bundle["text/plain"] for bundle in output] for output in outputs]
+    assert told == [["<f> 2 s", "<f> 3 s", "took 3 s"], ["g"]]
     assert "&lt;f&gt; 2 s" in outputs[0][0]["text/html"]
 
 
@@ -353,12 +346,7 @@ def test_a_run_on_a_terminal_shows_it_and_its_screen_is_as_without(tmp_path: Pat
 
 
 def test_a_quiet_run_shows_none(tmp_path: Path) -> None:
-    assert on_a_terminal("from jaxwatch._progress import PROGRESS; print(PROGRESS.on)", tmp_path).startswith("True")
-    assert (
-        on_a_terminal("from jaxwatch._progress import PROGRESS; print(PROGRESS.on)", tmp_path, "--quiet")[:5] == "False"
-    )
+    program = "from jaxwatch._progress import PROGRESS; print(PROGRESS.on)"
 
-
-def test_the_module_writes_by_no_lock_that_a_fork_could_inherit() -> None:
-    """The stream's own lock may be held by another thread when the program forks."""
-    assert "stream.write" not in Path(_progress_line.__file__).read_text()
+    assert on_a_terminal(program, tmp_path).startswith("True")
+    assert on_a_terminal(program, tmp_path, "--quiet").startswith("False")

@@ -59,8 +59,11 @@ def process(**overhead: float) -> ProcessStatsEvent:
 
 
 def test_figures_are_those_of_the_stretch() -> None:
-    before = [process(miss=1.0, call=0.5), figures(calls=10, misses=2, dispatch={"0.1": 5, "0.2": 3}, inlined={"g": 1})]
-    after = [
+    before: list[Stats] = [
+        process(miss=1.0, call=0.5),
+        figures(calls=10, misses=2, dispatch={"0.1": 5, "0.2": 3}, inlined={"g": 1}),
+    ]
+    after: list[Stats] = [
         process(miss=1.5, call=0.5, export=0.25),
         figures(calls=14, misses=3, signatures=3, dispatch={"0.1": 5, "0.2": 5, "0.4": 1}, inlined={"g": 2, "h": 4}),
         figures("new", calls=2, dispatch={"0.1": 2}),

@@ -17,6 +17,7 @@ class Remembered(NamedTuple):
     key: Key
     miss: int  # its id
     call: int
+    cell: int | None = None  # as ``Plan.cell``
 
 
 class Explanation(NamedTuple):
@@ -143,9 +144,7 @@ class History:
             changes = (_equal_key(key, traced=traced, cleared=cleared),)
         return Explanation(_explain.reasons_of(changes), changes, earlier)
 
-    def keep(
-        self, code: str, identity: str, remembered: Remembered, *, caches: object = None, cell: int | None = None
-    ) -> None:
+    def keep(self, code: str, identity: str, remembered: Remembered, *, caches: object = None) -> None:
         """Keep a key to compare later ones with; one that looks the same as a kept one is not kept twice.
 
         Args:
@@ -153,12 +152,11 @@ class History:
             identity: As in ``explain``.
             remembered: The key.
             caches: As in ``explain``.
-            cell: As in ``explain``.
         """
         with self.lock:
             objects = self._codes.setdefault(code, OrderedDict())
             self._codes.move_to_end(code)
-            kept = objects.get(identity) or _Kept(cell)
+            kept = objects.get(identity) or _Kept(remembered.cell)
             if not kept.has(remembered.key):
                 kept.add(remembered)
             kept.caches[remembered.key.signature] = caches

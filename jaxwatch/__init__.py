@@ -26,6 +26,8 @@ The way of a call through the files::
     _bundle.py      dashboards, rules and alerts
     _advise/        the workload under several scopes of jit (_scope.py) → a comparison
     _scaling.py     how a function's compile grows with its size: measured (_scaling_probe.py), fitted (_growth.py)
+    _progress.py    a line while something compiles for long; _progress_line.py where it is shown
+    _notebook.py    %load_ext, %%jaxwatch: the report of a cell (_stretch.py); _cells.py which cell code is from
     _install.py (_earlier.py) _runner.py _cli.py (_commands/) _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.
@@ -98,6 +100,16 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'jaxwatch' has no attribute {name!r}")
     found = globals()[name] = getattr(importlib.import_module(f"jaxwatch.{_HOME[name]}"), name)
     return found
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Watch what a notebook jits: IPython calls this for ``%load_ext jaxwatch``; see docs/notebooks.md."""
+    importlib.import_module("jaxwatch._notebook").load(ipython)
+
+
+def unload_ipython_extension(_ipython: Any) -> None:
+    """Take it back: IPython calls this for ``%unload_ext jaxwatch``."""
+    importlib.import_module("jaxwatch._notebook").unload()
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,8 @@ _T = TypeVar("_T")
 
 _NAMED = 3
 
+DEFINED_AGAIN = "defined again by a cell"  # how the note of a new function begins that a notebook's user made so
+
 
 def advise(
     function: str, changes: Sequence[Change], varying: Callable[[str], Varying | None], *, new: bool = False
@@ -191,8 +193,11 @@ def _call_form(
 
 
 def _new_function(
-    function: str, _changes: list[Change], _varying: Callable[[str], Varying | None]
+    function: str, changes: list[Change], _varying: Callable[[str], Varying | None]
 ) -> tuple[AdviceCode, str]:
+    if (changes[0].note or "").startswith(DEFINED_AGAIN):
+        what = "the lambda" if "<lambda>" in function else function
+        return "jit_once", f"Define and jit {what} in a cell of its own, and run that again only to change it."
     if "<lambda>" in function:
         return (
             "hoist_function",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from jaxwatch import _limits
+from jaxwatch import _cells, _limits
 from jaxwatch._callsite import whose
 from jaxwatch._sources import Frame
 from jaxwatch.events import Body
@@ -82,7 +82,7 @@ class Bodies:
             return ()
         code, calls, size = max(enough, key=lambda each: (each[1] - 1) * each[2])
         share = round((calls - 1) * size / max(equations, 1), 4)
-        definition = f"{code.co_filename}:{code.co_firstlineno}"
+        definition = _cells.definition(code)
         return (Body(function=code.co_name, definition=definition, calls=calls, equations=size, share=share),)
 
     def _number(self, what: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import jaxlib
 
-from jaxwatch import _compat
+from jaxwatch import _cells, _compat
 
 _OWN = os.path.join(os.path.dirname(__file__), "")
 _JAX = _compat.jax_folder()
@@ -21,7 +21,7 @@ _AHEAD = {"compile", "lower", "trace"}
 class Site(NamedTuple):
     """A place in the user's code."""
 
-    text: str  # file:line
+    text: str  # file:line, or cell [3]:line
     ahead_of_time: bool  # reached through ``Lowered.compile`` and its like
     via: str | None = None  # file:line of the library's frame that made the call, where that is not the user's own
 
@@ -37,7 +37,7 @@ def user_site(depth: int = 1) -> Site:
         code = frame.f_code
         kind = whose(code.co_filename if code.co_filename[:1] != "<" else _module_file(frame))
         if kind == "user":
-            return Site(f"{code.co_filename}:{frame.f_lineno}", ahead, via)
+            return Site(_cells.place(code.co_filename, frame.f_lineno), ahead, via)
         if kind == "library":
             via = via or f"{code.co_filename}:{frame.f_lineno}"
         ahead = ahead or (via is None and (code.co_name in _AHEAD and code.co_filename == _STAGES))

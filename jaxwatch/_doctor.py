@@ -39,6 +39,7 @@ VARIABLES = {
     "JAXWATCH_CORE": "the core that is to be used: native or python",
     "JAXWATCH_JIT_SCOPE": "the functions that are jitted, as f,g; the others run as they are written. none: none is",
     "JAXWATCH_LOG": "the file that events are appended to",
+    "JAXWATCH_PROGRESS": "1 shows a line while something compiles for long, 0 shows none",
     "JAXWATCH_REDACT": "1 keeps values of static arguments out of events",
     "JAXWATCH_STEADY_AFTER": "when the warm-up is over, and each further miss is warned of: 300 s, or 200 calls",
 }

@@ -123,6 +123,15 @@ def home() -> FrameType | None:
     return frame
 
 
+def homes(frame: FrameType | None) -> set[tuple[int, int]]:
+    """Return the frame and all that it was called from, as an ``OpenPhase.home`` names one."""
+    found = set()
+    while frame is not None:
+        found.add((id(frame), id(frame.f_code)))
+        frame = frame.f_back
+    return found
+
+
 def under_way() -> bool:
     """Whether a phase is open on this thread.
 
@@ -130,11 +139,7 @@ def under_way() -> bool:
     """
     opened = THREAD.open
     if opened:
-        here = set()
-        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as above
-        while frame is not None:
-            here.add((id(frame), id(frame.f_code)))
-            frame = frame.f_back
+        here = homes(sys._getframe(1))  # noqa: SLF001 -- as above
         while opened and opened[-1].home not in here:
             opened.pop()
     return bool(opened)

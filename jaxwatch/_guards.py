@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
-from jaxwatch import _policy
+from jaxwatch import _cells, _policy
 from jaxwatch._history import Explanation
 from jaxwatch._options import ACTIONS, Action, switched_off
 from jaxwatch._policy import Broken
@@ -202,7 +202,7 @@ def written_at() -> str:
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
-    return "<unknown>" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return "<unknown>" if frame is None else _cells.place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def subject_of(function: Any) -> Subject:

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from jaxwatch import _explain, _limits
-from jaxwatch._advisor import Sizes, Varying, add
+from jaxwatch._advisor import DEFINED_AGAIN, Sizes, Varying, add
 from jaxwatch._keys import Key, Shape
 from jaxwatch._registry import REGISTRY
 from jaxwatch.events import Change, Reason
@@ -17,6 +17,7 @@ class Remembered(NamedTuple):
     key: Key
     miss: int  # its id
     call: int
+    cell: int | None = None  # as ``Plan.cell``
 
 
 class Explanation(NamedTuple):
@@ -30,9 +31,10 @@ class Explanation(NamedTuple):
 class _Kept:
     """The keys of one function object, oldest first; and what finds one without looking at all."""
 
-    __slots__ = ("all", "by_outline", "caches", "keys", "leaves", "sizes", "statics")
+    __slots__ = ("all", "by_outline", "caches", "cell", "keys", "leaves", "sizes", "statics")
 
-    def __init__(self) -> None:
+    def __init__(self, cell: int | None) -> None:
+        self.cell = cell  # of a notebook, that was run when it was jitted
         self.all: list[Remembered] = []
         self.keys: list[Key] = []  # those of ``all``
         self.by_outline: dict[int, list[Key]] = {}
@@ -100,7 +102,15 @@ class History:
         self._codes: OrderedDict[str, OrderedDict[str, _Kept]] = OrderedDict()
 
     def explain(  # noqa: PLR0913 -- the last ones by keyword
-        self, code: str, identity: str, key: Key | None, *, traced: bool, again: bool, caches: object = None
+        self,
+        code: str,
+        identity: str,
+        key: Key | None,
+        *,
+        traced: bool,
+        again: bool,
+        caches: object = None,
+        cell: int | None = None,
     ) -> Explanation:
         """Say why a call of ``key`` missed, without keeping it.
 
@@ -111,6 +121,7 @@ class History:
             traced: Whether JAX traces the function anew, so that an equal key must have been lost.
             again: Whether the watched object has missed before, though its keys may be gone from here.
             caches: ``_compat.caches()``: another object where all of JAX's caches were cleared meanwhile.
+            cell: As ``Plan.cell``.
         """
         with self.lock:
             objects = self._objects(code)
@@ -124,7 +135,9 @@ class History:
                 return Explanation(("unknown",), (Change(reason="unknown", note="the key could not be read"),), None)
             earlier, changes = _nearest(list(objects.values()) if own is None else [own], key)
         if own is None:
-            note = "the same code as another function object: JAX caches by function object"
+            again_by_cell = cell is not None and all(kept.cell not in (cell, None) for kept in objects.values())
+            note = DEFINED_AGAIN if again_by_cell else "the same code as another function object"
+            note += ": JAX caches by function object"
             changes = (Change(reason="new_function", note=note), *changes)
         elif not changes:
             cleared = own.caches.get(key.signature, caches) is not caches
@@ -143,7 +156,7 @@ class History:
         with self.lock:
             objects = self._codes.setdefault(code, OrderedDict())
             self._codes.move_to_end(code)
-            kept = objects.get(identity) or _Kept()
+            kept = objects.get(identity) or _Kept(remembered.cell)
             if not kept.has(remembered.key):
                 kept.add(remembered)
             kept.caches[remembered.key.signature] = caches

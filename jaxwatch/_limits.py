@@ -97,6 +97,14 @@ CONSOLE_SITES = 1_000
 # Lines on what was compiled after the warm-up, of all sites in that time. Beyond, counted and told with the next one.
 CONSOLE_STEADY_LINES = 10
 
+# The line while something compiles: from so many seconds on, anew every so many.
+PROGRESS_AFTER_SECONDS = 2.0
+PROGRESS_EVERY_SECONDS = 1.0
+# Threads whose last compile is remembered, as it may go on; beyond, those that compile nothing now are forgotten.
+PROGRESS_THREADS = 64
+# Names of which is told how long they took the last time. Beyond, the one that was compiled longest ago goes.
+PROGRESS_NAMES = 256
+
 # Metrics: label values, as grafana/METRICS.md promises.
 LABEL_FUNCTIONS = 100
 LABEL_FUNCTIONS_OF_USER = 50

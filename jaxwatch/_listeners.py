@@ -11,6 +11,7 @@ from jaxwatch import _compat, _donation, _limits, _misses
 from jaxwatch._content import Fingerprint, content_of
 from jaxwatch._disk import Lookup
 from jaxwatch._frames import THREAD, Active, Frame, OpenPhase, Phase, home, under_way
+from jaxwatch._progress import PROGRESS
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import RetraceError
 
@@ -55,6 +56,8 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
         _start(phase, _bare(kwargs.get("fun_name")))
     except RetraceError:
         THREAD.open.pop()  # where the start is refused, JAX tells no end
+        if PROGRESS.on:
+            PROGRESS.end()
         raise
     except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's call
         REGISTRY.count_dropped("event")
@@ -76,6 +79,8 @@ def _start(kind: Phase, name: str) -> None:
     while THREAD.open and THREAD.open[-1].home == phase.home:  # a frame holds one phase open: that one never ended
         THREAD.open.pop()
     THREAD.open.append(phase)
+    if PROGRESS.on:
+        PROGRESS.begin(phase)
     if own and frame is not None and not frame.seen:
         _misses.begin(frame, kind)
     if kind == "lower" and own and frame is not None:
@@ -114,6 +119,8 @@ def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:
     started = time.perf_counter()
     try:
         opened = _ended(phase, _bare(kwargs.get("fun_name")))
+        if PROGRESS.on:
+            PROGRESS.end()
         tell = None if opened is None else _end(opened, seconds)
         REGISTRY.add_overhead("miss", time.perf_counter() - started)
         if tell is not None:

@@ -146,9 +146,8 @@ def _credit(seconds: float) -> None:
 
 
 def _explanation(frame: Frame, *, traced: bool, caches: object) -> Explanation:
-    plan = frame.subject.plan
-    again = _missed_before(frame.subject)
-    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again, caches=caches)
+    plan, key, again = frame.subject.plan, frame.key, _missed_before(frame.subject)
+    return HISTORY.explain(plan.code, plan.identity, key, traced=traced, again=again, caches=caches, cell=plan.cell)
 
 
 def _missed_before(subject: Subject) -> bool:
@@ -181,7 +180,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         explanation = _explanation(frame, traced=frame.traces > 0, caches=caches)
         number = next(IDS.numbers)
         if frame.key is not None:
-            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=caches)
+            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call, plan.cell), caches=caches)
     earlier = explanation.compared_with
     seconds = PhaseSeconds(trace=frame.seconds[0], lower=frame.seconds[1], backend_compile=frame.seconds[2])
     site = user_site(3)

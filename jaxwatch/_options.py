@@ -89,6 +89,20 @@ class _Chosen:
     """What the program chose by ``configure``, over the environment."""
 
     redact: bool | None = None
+    progress: bool | None = None
+
+
+def progress(environ: Mapping[str, str] = os.environ) -> bool | None:
+    """Whether a line is shown while something compiles; None: as the door that was taken has it by default."""
+    if _Chosen.progress is not None:
+        return _Chosen.progress
+    told = environ.get("JAXWATCH_PROGRESS", "").strip().lower()
+    return True if told in {"1", "on", "true", "yes"} else False if told in {"0", "off", "false", "no"} else None
+
+
+def choose_progress(chosen: bool | None) -> None:  # noqa: FBT001 -- as below
+    """Choose whether a line is shown while something compiles; None: as the environment says."""
+    _Chosen.progress = chosen
 
 
 def redact(chosen: bool | None) -> None:  # noqa: FBT001 -- the one thing that it is for

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from jaxwatch import _compat, _limits
+from jaxwatch import _cells, _compat, _limits
 from jaxwatch._texts import shortened
 
 
@@ -29,6 +29,7 @@ class Plan(NamedTuple):
     code: str  # equal for function objects made of the same code by the same line
     identity: str  # equal for function objects that JAX takes for the same
     gradient: bool = False  # what it returns is jax.grad's, or jax.value_and_grad's
+    cell: int | None = None  # of a function of a notebook's: the cell that was run when it was jitted
 
     def name_of(self, position: int) -> str:
         """Return the path of the argument at a position, from 0."""
@@ -64,6 +65,7 @@ def make_plan(fun: Callable[..., Any], jitted: Any, given: Mapping[str, Any]) ->
         code=code_of(fun),
         identity=identity_of(fun),
         gradient=any(map(_is_gradient, layers(fun))),
+        cell=_cell_of(fun),
     )
 
 
@@ -145,7 +147,12 @@ def definition_of(fun: Any) -> str:
     """Return ``file:line`` of the innermost function, or ``<type name>`` where it has no code of Python's."""
     inner = innermost(fun)
     code = _code(inner)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{type(inner).__name__}>"
+    return _cells.definition(code) if code else f"<{type(inner).__name__}>"
+
+
+def _cell_of(fun: Any) -> int | None:
+    code = _code(innermost(fun))
+    return _cells.running() if code is not None and _cells.number(code.co_filename) is not None else None
 
 
 def code_of(fun: Any) -> str:
@@ -162,6 +169,8 @@ def _layer_code(layer: Any) -> str:
         return type(layer).__name__
     name = layer.__name__ if isinstance(layer, types.FunctionType) else code.co_name
     renamed = f":{name}" if name != code.co_name else ""
+    if _cells.number(code.co_filename) is not None:  # wherever it stands: a cell is run again, and edited before
+        return f"cell:{_cells.fingerprint(code)}{renamed}{_closed_over(layer)}"
     # its hash is that of its value, and tells two lambdas of one line apart
     return f"{code.co_filename}:{code.co_firstlineno}:{hash(code)}{renamed}{_closed_over(layer)}"
 

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from jaxwatch import _records
 from jaxwatch._divergence import Divergences
@@ -31,9 +31,11 @@ class ReportBuilder:
 
     Args:
         processes: How processes are told apart; by default by what each record says.
+        earlier: Of misses before the first record: the numbers of their calls, by id.
     """
 
-    def __init__(self, processes: Processes | None = None) -> None:
+    def __init__(self, processes: Processes | None = None, *, earlier: Mapping[int, int] | None = None) -> None:
+        self._earlier = {} if earlier is None else earlier
         self.faults = 0  # records so far whose fields are missing or not of their kind
         self.processes = Processes() if processes is None else processes
         self.findings = Findings()
@@ -116,7 +118,7 @@ class ReportBuilder:
     def _add_miss(self, record: Record) -> None:
         miss = _records.miss(record)
         process = self.processes.find(record)
-        compared_call = process.call_of(miss.compared_with)
+        compared_call = process.call_of(miss.compared_with) or self._earlier.get(miss.compared_with or 0)
         self.processes.count(process, miss)
         self.stored.add(miss, process.number)
         self.slow.add(_slow(miss))
@@ -211,12 +213,13 @@ def _slow(miss: _records.SeenMiss) -> SlowProgram | None:
 
 def _row(key: tuple[str, str], figures: Figures, process: Process) -> FunctionRow:
     told = figures.stats or _NO_STATS
-    calls = max(told.calls, figures.largest_call)
+    exact = figures.stats is not None and process.wall_seconds is not None
+    calls = told.calls if exact else max(told.calls, figures.largest_call)
     return FunctionRow(
         function=key[0],
         definition=key[1],
         calls=calls,
-        calls_exact=figures.stats is not None and process.wall_seconds is not None,
+        calls_exact=exact,
         misses=figures.misses,
         signatures=max(told.signatures, figures.distinct),
         seconds=figures.seconds,

@@ -118,6 +118,10 @@ def start(  # noqa: PLR0913 -- one for each option of the command
     except BaseException:
         atexit.unregister(_report_at_exit)
         raise
+    if not quiet:
+        from jaxwatch import _progress_line  # noqa: PLC0415 -- as above
+
+        _progress_line.follow(by_default=True)
     HUB.add("report", watch.export)
     _install.install()
     return functools.partial(_run, program, watch)

@@ -51,6 +51,8 @@ def start() -> None:
         atexit.register(_end)
         if "console" not in HUB.names:
             HUB.add("console", console_exporter())
+        if _options.progress():
+            _show_progress()
         path = _options.log_path()
         if path is not None and SESSION.log is None:
             try:
@@ -70,6 +72,12 @@ def _steady_of_environment() -> None:
         warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
 
 
+def _show_progress() -> None:
+    from jaxwatch import _progress_line  # noqa: PLC0415 -- most programs show none
+
+    _progress_line.follow()
+
+
 def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
     *,
     log: Any = None,
@@ -78,6 +86,7 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
     steady_after: str | None = None,
     max_signatures: int | None = None,
     on_retrace: _options.Action | None = None,
+    progress: bool | None = None,
 ) -> None:
     """Set what jaxwatch does in this process; what is left out stays as it is.
 
@@ -93,6 +102,8 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
             console; never a Python warning, and never an error. In place of ``JAXWATCH_STEADY_AFTER``.
         max_signatures: As ``Watch``'s, for all functions whose ``Watch`` has none.
         on_retrace: As ``Watch``'s, for all functions whose ``Watch`` has none.
+        progress: Whether a line tells what compiles and for how long, from 2 s on, on stderr where that is a terminal,
+            or below a notebook's cell; in place of ``JAXWATCH_PROGRESS``.
 
     Raises:
         LogUnwritableError: The log cannot be opened.
@@ -102,8 +113,7 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
         raise BadOptionError(f"configure(log={log!r}) is no path.", "Give a str or a pathlib.Path.")
     if console is not None and not isinstance(console, bool) and console != "logging":
         raise BadOptionError(f"configure(console={console!r:.80}) is no choice.", "Give a bool, or 'logging'.")
-    if redact is not None and not isinstance(redact, bool):
-        raise BadOptionError(f"configure(redact={redact!r}) is neither True nor False.", "Give a bool.")
+    _check_flags(redact=redact, progress=progress)
     _check_rule(max_signatures, on_retrace)
     begun = None if steady_after is None else _steady.steady(steady_after, by="configure(steady_after={})")
     if redact is not None:
@@ -121,6 +131,15 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
         HUB.add("console", console_exporter(way="logging" if console == "logging" else "auto"))
     elif console is not None:
         HUB.remove("console")
+    if progress is not None:
+        _options.choose_progress(progress)
+        _show_progress()
+
+
+def _check_flags(**flags: object) -> None:
+    for name, value in flags.items():
+        if value is not None and not isinstance(value, bool):
+            raise BadOptionError(f"configure({name}={value!r:.80}) is neither True nor False.", "Give a bool.")
 
 
 def _check_rule(max_signatures: object, on_retrace: object) -> None:

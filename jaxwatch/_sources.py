@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from jaxwatch import _compat
+from jaxwatch import _cells, _compat
 from jaxwatch._callsite import whose
 
 Frame = tuple[CodeType, int]  # the byte of the instruction
@@ -89,7 +89,7 @@ class Sources:
                 start, stop = min(around, key=lambda r: r[1] - r[0])
                 line = min(_line_of(tracebacks[0], code, instruction) for instruction in instructions)
                 user = whose(code.co_filename) == "user"
-                return Place(f"{code.co_filename}:{line}", (code, start, stop)) if user else None
+                return Place(_cells.place(code.co_filename, line), (code, start, stop)) if user else None
         return None
 
     def _loops_in(self, code: CodeType) -> tuple[tuple[int, int], ...]:
@@ -134,8 +134,8 @@ def _line(traceback: Any) -> str | None:
     library = None
     for code, instruction in frames_of(traceback):
         kind = whose(code.co_filename)
-        if kind == "user" and code.co_filename[:1] != "<":
-            return f"{code.co_filename}:{_line_of(traceback, code, instruction)}"
+        if kind == "user" and (code.co_filename[:1] != "<" or _cells.number(code.co_filename) is not None):
+            return _cells.place(code.co_filename, _line_of(traceback, code, instruction))
         if kind == "library" and library is None:
             library = code, instruction
     return None if library is None else f"{library[0].co_filename}:{_line_of(traceback, *library)}"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keys_made import keys_and_changes
 
-from jaxwatch._advisor import Sizes, Varying, advise, and_more, megabytes
+from jaxwatch._advisor import DEFINED_AGAIN, Sizes, Varying, advise, and_more, megabytes
 from jaxwatch._explain import compare
 from jaxwatch._keys import Key, Leaf, Param, Shape
 from jaxwatch.events import AdviceCode, Change, Reason
@@ -149,6 +149,7 @@ def test_a_symbolic_size_is_no_number_to_pad_to() -> None:
         (one("call_form", before="given", after="left out"), "same_call_form", ["x", "default"]),
         (one("new_function", path=None), "jit_once", ["step", "outside the loop"]),
         (one("new_function", path=None, function="<lambda>"), "hoist_function", ["lambda"]),
+        (one("new_function", path=None, note=f"{DEFINED_AGAIN}: …"), "jit_once", ["step", "in a cell of its own"]),
         (one("config", path="jax_enable_x64", before="False", after="True"), "set_config_once", ["jax_enable_x64"]),
         (one("mesh", path=None, before="no mesh", after="mesh(d=2)"), "set_config_once", ["mesh"]),
         (one("sharding", before="one device", after="P('d')"), "commit_inputs", ["x", "device_put"]),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs import ROOT
+from programs import ROOT, run
 
 import jaxwatch
 from jaxwatch._cli import command
@@ -31,6 +31,26 @@ def test_its_python_runs(path: Path, tmp_path: Path) -> None:
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if "```ipython" in path.read_text("utf-8")], ids=name)
+def test_its_cells_run(path: Path, tmp_path: Path) -> None:
+    """Each block is a cell; what the page prints after one is told by the same finding."""
+    pytest.importorskip("IPython")
+    blocks = re.findall(r"^```(?:ipython)?\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    program = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        f"for cell in {[block for block in blocks if not block.startswith('jaxwatch · ')]!r}:\n"
+        "    InteractiveShell.instance().run_cell(cell, store_history=True).raise_error()\n"
+    )
+    done = run(program, folder=tmp_path, IPYTHONDIR=str(tmp_path))
+
+    assert done.code == 0, done.out + done.err
+    shown = [block.splitlines() for block in blocks if block.startswith("jaxwatch · ")]
+    assert shown
+    for line in (line for block in shown for line in block):
+        for finding in re.findall(r"(step: .*?)(?:  +| \()", line):
+            assert finding in done.out
 
 
 def commands(text: str) -> set[str]:

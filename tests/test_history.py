@@ -7,6 +7,7 @@ from keys_made import keys
 from test_explain import distance
 
 from jaxwatch import _limits
+from jaxwatch._advisor import DEFINED_AGAIN
 from jaxwatch._explain import differences
 from jaxwatch._history import History, Remembered
 from jaxwatch._keys import Key, Leaf, Node, Param, Static
@@ -81,6 +82,23 @@ def test_a_function_whose_keys_are_gone_is_neither_called_first_nor_new() -> Non
     assert History().explain("code", "f", key(1), traced=True, again=True).reasons == ("unknown",)
     others = kept(1, identity="g")
     assert others.explain("code", "f", key(1), traced=True, again=True).reasons == ("unknown",)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "by_cell"),
+    [([3], 5, True), ([3, 4], 5, True), ([3, 5], 5, False), ([3], None, False), ([None], 5, False)],
+)
+def test_a_function_that_a_later_cell_made_is_told_as_defined_again(
+    before: list[int | None], now: int | None, by_cell: bool
+) -> None:
+    history = History()
+    for number, cell in enumerate(before):
+        history.keep("code", f"f{number}", Remembered(key(1), number, 1, cell))
+
+    (change,) = history.explain("code", "new", key(1), traced=True, again=False, cell=now).changes
+
+    assert change.reason == "new_function"
+    assert (change.note or "").startswith(DEFINED_AGAIN) is by_cell
 
 
 def test_an_equal_key_is_not_kept_twice() -> None:

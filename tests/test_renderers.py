@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import unicodedata
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from event_records import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxwatch.renderers import RENDERERS, cells, phrases, terminal
+from jaxwatch.renderers import RENDERERS, cells, notebook, phrases, terminal
 from jaxwatch.renderers.headline import one_line
 from jaxwatch.renderers.terminal import render
 
@@ -517,3 +518,64 @@ def test_wide_characters_take_two_cells_and_marks_none() -> None:
     assert cells.width("漢字") == 4
     assert cells.width("e\u0301") == 1
     assert cells.cut("漢字漢字", 5) == "漢字…"
+
+
+# ------------------------------------------------------------------ below a cell of a notebook
+
+
+class Page(HTMLParser):
+    """What a browser makes of a piece of HTML: its elements, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert {name for name, _ in attrs} <= {"class"}
+        self.open.append(tag)
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if "style" in self.open else f"{data} "
+
+
+def test_below_a_cell_the_report_says_what_it_does_on_a_terminal() -> None:
+    report = report_of(training_run())
+    page = Page(notebook.render(report, more="%%jaxwatch --all"))
+    words = set(re.findall(r"[\w.%]+", page.text))
+
+    told = [line for line in render(report, columns=10_000, more="%%jaxwatch --all").splitlines() if line.strip()]
+    for line in told[1:]:
+        assert set(re.findall(r"[\w.%]+", re.sub(r"^\d+  ", "", line))) <= words, line
+    assert page.text.startswith(" ".join(told[0].split(", ")[:1]).split(",")[0])
+    assert page.seen == {"div", "style", "p", "table", "thead", "tbody", "tr", "th", "td", "ol", "li", "span"}
+
+
+def test_below_a_healthy_cell_stands_one_line() -> None:
+    report = report_of([run_start(), miss(1), run_end()])
+
+    assert Page(notebook.render(report)).text.split() == one_line(report).split()
+    assert 'class="jaxwatch well' in notebook.render(report)
+
+
+def test_quiet_is_one_line_below_a_cell_too() -> None:
+    report = report_of(training_run())
+
+    assert Page(notebook.render(report, quiet=True)).text.split() == one_line(report).split()
+
+
+@given(st.text(min_size=1))
+def test_a_hostile_name_is_text_below_a_cell(name: str) -> None:
+    name = f"</style><script>{name}"
+    records = [miss(1, function=name), miss(2, "shape", function=name, site=f"{name}:3", advice_text=name)]
+    page = notebook.render(report_of([*records, eager(name), eager(name), eager(name)]))
+
+    Page(page)  # none but ours
+    assert not any(unicodedata.category(character) in {"Cc", "Cf", "Cs"} for character in page)

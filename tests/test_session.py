@@ -223,6 +223,7 @@ def test_the_console_is_switched_off_and_on(session: None) -> None:
         *({"console": wrong} for wrong in (1, "yes")),
         *({"max_signatures": wrong} for wrong in (0, True)),
         {"on_retrace": "explode"},
+        {"progress": 1},
         {"on_retrace": []},
         *({"steady_after": wrong} for wrong in (300, "300")),
     ],

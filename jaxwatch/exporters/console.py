@@ -11,7 +11,7 @@ from typing import Any
 from jaxwatch import _limits
 from jaxwatch._labels import program_folder
 from jaxwatch._loggers import Way, voice
-from jaxwatch._words import changes_text
+from jaxwatch._words import changes_text, place_text
 from jaxwatch.events import CacheMiss, Event
 
 
@@ -114,5 +114,5 @@ def _fields(event: CacheMiss) -> dict[str, Any]:
         "call": event.call,
         "what": clean(changes_text(event.changes) or event.reasons[0].replace("_", " ")),
         "seconds": round(event.seconds.total, 3),
-        "site": clean(event.site.removeprefix(os.path.join(program_folder(), ""))),
+        "site": clean(place_text(event.site.removeprefix(os.path.join(program_folder(), "")))),
     }

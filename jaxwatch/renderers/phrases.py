@@ -4,7 +4,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from jaxwatch._advisor import DEFINED_AGAIN
 from jaxwatch._findings import Finding, Place, Values
+from jaxwatch._words import place_text
 from jaxwatch.renderers.cells import clean
 
 _PLACE_CHARACTERS = 48
@@ -66,7 +68,7 @@ def counted(number: int, noun: str) -> str:
 
 def place(site: str, folder: str) -> str:
     """Return ``file:line`` relative to the program's folder, and short."""
-    path = clean(site)
+    path = clean(place_text(site))
     if folder and os.path.isabs(path):
         relative = os.path.relpath(path, clean(folder))
         if not relative.startswith(os.path.join("..", "..", "..")) and len(relative) < len(path):
@@ -143,6 +145,8 @@ def evidence(finding: Finding, title: str, folder: str, of_calls: int | None = N
 def _cause(reason: str, note: str | None) -> str:
     if reason == "cache_lost" and note and "clear_caches" in note:
         return "compiled before, and jax.clear_caches() was called since"
+    if reason == "new_function" and note and note.startswith(DEFINED_AGAIN):
+        return f"{DEFINED_AGAIN}, as another function object"
     return _CAUSES.get(reason) or clean(note or reason.replace("_", " "))
 
 

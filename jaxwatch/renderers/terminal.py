@@ -20,6 +20,7 @@ _ROWS = 12
 _NOTES = 5
 _DIVERGENCES = 3
 _MINOR_SHARE = 0.01
+HEADER = ("function", "calls", "misses", "keys", "compiling", "dispatch p50", "p99")
 
 
 def write(report: Report, stream: TextIO, *, everything: bool = False, more: str | None = None) -> None:
@@ -81,23 +82,34 @@ def _write_in_colour(found: Sequence[Line], stream: TextIO) -> bool:
 
 def lines(report: Report, *, columns: int, everything: bool = False, more: str | None = None) -> Iterator[Line]:
     """Yield the lines of ``report``, without line ends."""
-    calls = {(row.function, row.definition): row.calls for row in report.functions if row.calls_exact}
-    page = Page(columns, everything, folder_of(report), calls)
+    page = page_of(report, columns, everything=everything)
     yield from _head(report, columns)
     if not report.healthy:
         yield from _table(report, page)
         yield from _divergences(report, page)
         yield from _findings(report, page, more)
+    yield from beside(report, page)
+
+
+def beside(report: Report, page: Page) -> Iterator[Line]:
+    """Yield the lines of all but the headline, the table, divergences and findings."""
     yield from worth.lines(report.worth, page)
     if not report.healthy:
         yield from _notes(report, page)
-    if everything or not report.healthy:
-        yield from ([Span(text, style)] for text, style in slow.lines(report, columns, everything=everything))
+    if page.everything or not report.healthy:
+        found = slow.lines(report, page.columns, everything=page.everything)
+        yield from ([Span(text, style)] for text, style in found)
     foot = list(_foot(report))
     if foot and not report.healthy:
         yield []
     for line in foot:
-        yield from ([Span(text, "dim")] for text in wrapped(line, columns))
+        yield from ([Span(text, "dim")] for text in wrapped(line, page.columns))
+
+
+def page_of(report: Report, columns: int, *, everything: bool) -> Page:
+    """Return what the parts of ``report`` are laid out by."""
+    calls = {(row.function, row.definition): row.calls for row in report.functions if row.calls_exact}
+    return Page(columns, everything, folder_of(report), calls)
 
 
 def _head(report: Report, columns: int) -> Iterator[Line]:
@@ -119,16 +131,23 @@ def _head(report: Report, columns: int) -> Iterator[Line]:
             yield [Span(("  " if further else indent) + part, "bold")]
 
 
-def _table(report: Report, page: Page) -> Iterator[Line]:
+def table(report: Report, page: Page) -> tuple[list[tuple[str, ...]], str]:
+    """Return the rows of the table of functions, and what is said of those that are left out."""
     rows = [row for row in report.functions if row.misses or row.seconds or row.dispatch]  # else only ever inlined
     shown = rows if page.everything else rows[:_ROWS]
     cells = [_cells(row, rows, page.folder) for row in shown]
     if report.eager_count:
         cells.append(("eager ops", "–", f"{report.eager_count:,}", "–", phrases.duration(report.eager_seconds), "", ""))  # noqa: RUF001
+    left_out = rows[len(shown) :]
+    seconds = phrases.duration(sum(row.seconds for row in left_out))
+    return cells, f"and {phrases.counted(len(left_out), 'more function')}, {seconds}" if left_out else ""
+
+
+def _table(report: Report, page: Page) -> Iterator[Line]:
+    cells, left_out = table(report, page)
     if not cells:
         return
-    header = ("function", "calls", "misses", "keys", "compiling", "dispatch p50", "p99")
-    gaps = (2, 3, 2, 3, 3, 2)
+    header, gaps = HEADER, (2, 3, 2, 3, 3, 2)
     widths = [max(width(row[i]) for row in [header, *cells]) for i in range(1, len(header))]
     room = max(page.columns - 2 - sum(widths) - sum(gaps), 8)
     first = min(max(width(row[0]) for row in [header, *cells]), room)
@@ -137,9 +156,8 @@ def _table(report: Report, page: Page) -> Iterator[Line]:
         text = "  " + left(cut(row[0], first), first)
         text += "".join(" " * gap + right(cell, size) for gap, cell, size in zip(gaps, row[1:], widths, strict=True))
         yield [Span(text.rstrip(), "dim" if number == 0 else "")]
-    if left_out := rows[len(shown) :]:
-        seconds = phrases.duration(sum(row.seconds for row in left_out))
-        yield [Span(f"  and {phrases.counted(len(left_out), 'more function')}, {seconds}", "dim")]
+    if left_out:
+        yield [Span(f"  {left_out}", "dim")]
 
 
 def _cells(row: FunctionRow, rows: Sequence[FunctionRow], folder: str) -> tuple[str, ...]:
@@ -173,7 +191,8 @@ def _divergences(report: Report, page: Page) -> Iterator[Line]:
         yield [Span(f"and {phrases.counted(hidden, 'more function')} that ranks did not compile alike", "dim")]
 
 
-def _findings(report: Report, page: Page, more: str | None) -> Iterator[Line]:
+def findings(report: Report, page: Page, more: str | None) -> tuple[Sequence[Finding], str]:
+    """Return the findings that are told, and what is said of the others."""
     lost = sum(finding.seconds for finding in report.findings)
     large = [
         finding
@@ -181,15 +200,21 @@ def _findings(report: Report, page: Page, more: str | None) -> Iterator[Line]:
         if page.everything or finding.cause.kind == "dispatch" or finding.seconds >= _MINOR_SHARE * lost
     ]
     shown = large if page.everything else large[:_FINDINGS]
-    sizes = (max(map(width, map(_count, shown)), default=0), max(map(width, map(_price, shown)), default=0))
+    under = " under 1 %" if len(shown) == len(large) else ""
+    how = f": {more}" if more else " (--log FILE keeps them for `jaxwatch report FILE --all`)"
+    hidden = len(report.findings) - len(shown)
+    return shown, f"{hidden:,} more{under}{how}" if hidden else ""
+
+
+def _findings(report: Report, page: Page, more: str | None) -> Iterator[Line]:
+    shown, hidden = findings(report, page, more)
+    sizes = (max(map(width, map(count, shown)), default=0), max(map(width, map(price, shown)), default=0))
     for number, finding in enumerate(shown, start=1):
         yield []
         yield from _finding(f"{number}  ", finding, sizes, page)
-    if hidden := len(report.findings) - len(shown):
-        under = " under 1 %" if len(shown) == len(large) else ""
-        how = f": {more}" if more else " (--log FILE keeps them for `jaxwatch report FILE --all`)"
+    if hidden:
         yield []
-        yield [Span(f"{hidden:,} more{under}{how}", "dim")]
+        yield [Span(hidden, "dim")]
 
 
 def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: Page) -> Iterator[Line]:
@@ -198,8 +223,8 @@ def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: Page) -
     wordings = phrases.titles(finding, page.folder)
     title = next((wording for wording in wordings if width(wording) <= room), wordings[0 if page.everything else -1])
     first, *further = wrapped(title, room, None if page.everything else 2)
-    price = f"  {right(_count(finding), sizes[0])}   {right(_price(finding), sizes[1])}".rstrip()
-    yield [Span(label, "dim"), Span(left(first, room) if price else first, "bold"), Span(price, "yellow")]
+    cost = f"  {right(count(finding), sizes[0])}   {right(price(finding), sizes[1])}".rstrip()
+    yield [Span(label, "dim"), Span(left(first, room) if cost else first, "bold"), Span(cost, "yellow")]
     indent = " " * len(label)
     yield from ([Span(indent + text, "bold")] for text in further)
     below = page.columns - len(indent)
@@ -218,11 +243,13 @@ def _finding(label: str, finding: Finding, sizes: tuple[int, int], page: Page) -
         yield [Span(f"{indent}{'  ' if number else ''}{text}", "cyan")]
 
 
-def _count(finding: Finding) -> str:
+def count(finding: Finding) -> str:
+    """Return how often a finding was seen, in words."""
     return "" if finding.cause.kind == "dispatch" else f"{finding.count:,} ×"  # noqa: RUF001
 
 
-def _price(finding: Finding) -> str:
+def price(finding: Finding) -> str:
+    """Return what a finding cost, as a duration; empty where it compiled nothing."""
     return "" if finding.cause.kind == "dispatch" and not finding.seconds else phrases.duration(finding.seconds)
 
 

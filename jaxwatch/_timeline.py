@@ -1,10 +1,29 @@
 """Seconds over time, in slots that grow wider as the run grows longer: at most so many at any time. Pure."""
 
 import math
+from dataclasses import dataclass
 
-from jaxwatch._live_data import SLOTS, Timeline
-
+SLOTS = 120  # the most that a timeline has
 SERIES = ("once", "again", "eager")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Seconds of compiling in each slot of time, oldest first; the whole run, in at most ``SLOTS`` slots.
+
+    Attributes:
+        start: Of the first slot, in seconds since 1970.
+        width: Of a slot, in seconds.
+        once: Compiled for the first time, ahead of time, or in vain.
+        again: Compiled again under another key.
+        eager: Outside watched functions.
+    """
+
+    start: float
+    width: float
+    once: tuple[float, ...]
+    again: tuple[float, ...]
+    eager: tuple[float, ...]
 
 
 class Slots:

@@ -22,7 +22,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 from jaxwatch._http import Answer, Request
 from jaxwatch._live import LiveState
 from jaxwatch._live_data import Frame, from_json
-from jaxwatch._site import page_file, site
+from jaxwatch._pages import page_file
+from jaxwatch._site import site
 
 FILES = ("index.html", "page.css", "page.js")
 

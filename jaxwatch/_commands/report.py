@@ -45,7 +45,7 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool, **forms: s
             raise click.UsageError(f"--unknown is a report of its own: it has no --{next(iter(files))}.")
         return _report_unknown(logs)
     is_folder = len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss"))
-    found = _of_folder(logs[0]) if is_folder else _of_logs(logs)
+    found = _of_folder(logs[0]) if is_folder else _of_logs(logs, details=bool(files))
     return _write(found, files, everything=everything, more=f"jaxwatch report {shlex.join(logs)} --all")
 
 
@@ -56,13 +56,13 @@ class _Found(NamedTuple):
     passed_over: str
 
 
-def _of_logs(logs: Sequence[str], takers: Sequence[Callable[["Record"], None]] = ()) -> _Found:
+def _of_logs(logs: Sequence[str], *, details: bool, takers: Sequence[Callable[["Record"], None]] = ()) -> _Found:
     """Read the logs once: each record goes to the builder, and to each of ``takers``."""
     from jaxwatch._reader import read_log  # noqa: PLC0415 -- `run` needs none of it
     from jaxwatch._report import ReportBuilder  # noqa: PLC0415
     from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
 
-    reading, builder = read_log(logs), ReportBuilder()
+    reading, builder = read_log(logs), ReportBuilder(details=details)
     for record in reading:
         faults = builder.faults
         builder.add(record)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Each takes a file: the option, which is also the renderer's name, and its help.
 _FORMS: Mapping[str, str] = {
+    "html": "One page for the browser, that needs nothing else.",
     "json": "All figures.",
 }
 

@@ -18,7 +18,7 @@ def text(content: str) -> Html:
     return content if isinstance(content, Html) else Html(html.escape(clean(content)))
 
 
-def tag(name: str, *content: str | None, **attributes: str | None) -> Html:
+def tag(name: str, /, *content: str | None, **attributes: str | None) -> Html:
     """Return an element.
 
     Args:

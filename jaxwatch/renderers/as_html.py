@@ -28,7 +28,7 @@ def document(report: Report) -> Iterator[str]:
     """Yield the page in pieces."""
     yield f'<!doctype html>\n<html lang="en">\n{_head(report)}\n<body>'
     sections = list(_sections(report))
-    yield _header(report, [(name, title) for name, title, _ in sections])
+    yield _header(report, [name for name, _, _ in sections])
     yield "<main>"
     for name, title, pieces in sections:
         yield f'<section id="{name}" aria-labelledby="h-{name}">'
@@ -72,9 +72,9 @@ def _head(report: Report) -> Html:
     )
 
 
-def _header(report: Report, sections: list[tuple[str, str]]) -> Html:
+def _header(report: Report, sections: list[str]) -> Html:
     first, *further = summary.sentences(report)
-    links = [tag("li", tag("a", title, href=f"#{name}")) for name, title in sections]
+    links = [tag("li", tag("a", _NAMES[name], href=f"#{name}")) for name in sections]
     controls = tag(
         "p",
         tag("label", "Show functions named ", tag("input", type="search", id="filter", autocomplete="off")),
@@ -116,6 +116,15 @@ def _tile(name: str, value: str, beside: str | None) -> Html:
 
 
 Section = tuple[str, str, Iterator[Html]]
+_NAMES = {
+    "ranks": "Ranks",
+    "findings": "What to change",
+    "time": "When",
+    "functions": "Functions",
+    "keys": "Keys",
+    "eager": "Outside jit",
+    "rest": "Further",
+}
 
 
 def _sections(report: Report) -> Iterator[Section]:
@@ -129,4 +138,4 @@ def _sections(report: Report) -> Iterator[Section]:
         yield "keys", "Keys, and what each was compared with", html_functions.keys(report, folder)
     if report.eager_count:
         yield "eager", "Compiles outside jit, by line", html_functions.eager(report, folder)
-    yield "rest", "Beside", html_findings.rest(report, folder)
+    yield "rest", "Further", html_findings.rest(report, folder)

@@ -76,7 +76,8 @@ def _more(found: Finding, folder: str) -> Html | None:
 
 def _values(values: Values) -> Html:
     name = clean(values.path or values.reasons[0].replace("_", " "))
-    items = [tag("li", change(before, after)) for before, after in values.pairs]
+    # plain text: the keys, further down, have it with the differences marked
+    items = [tag("li", " → ".join("nothing" if side is None else side for side in pair)) for pair in values.pairs]
     left_out = f"and {values.left_out:,} more" if values.left_out else None
     return joined(tag("p", tag("code", name)), tag("ul", *items, class_="pairs"), left_out and tag("p", left_out))
 

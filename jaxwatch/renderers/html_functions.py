@@ -45,9 +45,9 @@ def table(report: Report, folder: str) -> Iterator[Html]:
     yield tag("p", id="shown", class_="note", role="status")
 
 
-def scrolled(labelled: str, content: Html) -> Html:
+def scrolled(label: str, content: Html) -> Html:
     """Return what may be wider than the page, to be scrolled by keyboard too."""
-    return tag("div", content, class_="scroll", tabindex="0", role="region", aria_labelledby=labelled)
+    return tag("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def _name(found: FunctionDetails) -> Name:
@@ -108,7 +108,6 @@ def _function(number: int, found: FunctionDetails, marks: Sequence[Point], calls
         "summary",
         tag("strong", found.function),
         f" {phrases.place(found.definition, folder)} · {told}{phrases.duration(sum(found.phases))}",
-        id=f"s{number}",
     )
     heads = ["key", "what differs from the key it was compared with", "first at", "misses", "trace", "lower", "XLA"]
     numeric = {"misses", "trace", "lower", "XLA"}
@@ -121,7 +120,7 @@ def _function(number: int, found: FunctionDetails, marks: Sequence[Point], calls
         "details",
         title,
         html_timeline.strip(marks, calls, label) if marks and calls > 1 else None,
-        scrolled(f"s{number}", content),
+        scrolled(f"Keys of {clean(found.function)} ({number})", content),
         more and tag("p", more, class_="note"),
         id=f"f{number}",
         class_="function",
@@ -158,11 +157,11 @@ def _key(key: Key, depth: int, folder: str) -> Html:
 def _differences(key: Key) -> Iterator[Html]:
     for one in key.changes:
         reason = one.reason.replace("_", " ")
-        path = tag("strong", tag("code", one.path)) if one.path else None
+        path = tag("code", one.path, class_="path") if one.path else None
         values = change(one.before, one.after) if one.before is not None or one.after is not None else None
         said = f" ({reason})" if path or values else f"{reason}"
         note = f" {one.note}" if one.note and not values else None
-        yield tag("div", path, " " if path else None, values, tag("span", said, note, class_="reason"))
+        yield tag("div", path, " " if path else None, values, said, note)
     if key.changes_left_out:
         yield tag("div", f"and {phrases.counted(key.changes_left_out, 'more change')}", class_="beside")
     if not key.changes or key.parent is None:
@@ -198,7 +197,7 @@ def eager(report: Report, folder: str) -> Iterator[Html]:
         )
         for site, names, count, seconds in report.details.eager
     )
-    yield scrolled("h-eager", tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body)))
+    yield scrolled("Lines with compiles", tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body)))
     if report.details.eager_left_out:
         yield tag("p", f"and {phrases.counted(report.details.eager_left_out, 'more line')}", class_="note")
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _FORMS: Mapping[str, str] = {
     "html": "One page for the browser, that needs nothing else.",
     "json": "All figures.",
+    "markdown": "Short, for a comment on a pull request.",
 }
 
 

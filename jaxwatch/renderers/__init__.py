@@ -3,7 +3,7 @@
 from typing import Protocol, TextIO
 
 from jaxwatch._report_data import Report
-from jaxwatch.renderers import as_html, as_json, headline, terminal
+from jaxwatch.renderers import as_html, as_json, as_markdown, headline, terminal
 
 
 class Renderer(Protocol):
@@ -22,4 +22,5 @@ RENDERERS: dict[str, Renderer] = {
     "line": _one_line,
     "html": as_html.write,
     "json": as_json.write,
+    "markdown": as_markdown.write,
 }

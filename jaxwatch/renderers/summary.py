@@ -72,19 +72,19 @@ def _recompiles(report: Report) -> Iterator[str]:
     """Yield what most of the recompiles are, where they have something in common."""
     found = [one for one in report.findings if one.cause.kind == "recompile"]
     total = sum(one.count for one in found)
-    groups: dict[tuple[str, str], tuple[int, float]] = {}
+    groups: dict[str, list[Finding]] = {}
     for one in found:
-        what = _kind(one)
-        if what is not None:
-            count, seconds = groups.get((one.cause.function, what), (0, 0.0))
-            groups[one.cause.function, what] = count + one.count, seconds + one.seconds
+        if (what := _kind(one)) is not None:
+            groups.setdefault(what, []).append(one)
     if not groups:
         return
-    (function, what), (count, seconds) = max(groups.items(), key=lambda group: (group[1], group[0]))
-    of_all = "The one recompile is" if total == 1 else f"{count:,} of {total:,} recompiles are"
-    if count == total > 1:
-        of_all = f"All {total:,} recompiles are"
-    yield f"{of_all} {what}, in {clean(function)} ({phrases.duration(seconds)})."
+    what, most = max(groups.items(), key=lambda group: (sum(one.count for one in group[1]), group[0]))
+    count, functions = sum(one.count for one in most), {one.cause.function for one in most}
+    of_all = f"All {total:,} recompiles are" if count == total else f"{count:,} of {total:,} recompiles are"
+    if total == 1:
+        of_all = "The one recompile is"
+    where = clean(min(functions)) if len(functions) == 1 else f"{len(functions):,} functions"
+    yield f"{of_all} {what}, in {where} ({phrases.duration(sum(one.seconds for one in most))})."
 
 
 def _kind(finding: Finding) -> str | None:

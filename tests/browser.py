@@ -82,6 +82,14 @@ class Page:
     def narrow(self, width: int) -> None:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
 
+    def faults(self, axe_core: str) -> list[str]:
+        """Return what axe-core finds that shuts people out."""
+        self.evaluate(f"{axe_core};0")
+        told = "found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${one.help}: ${node.html}`))"
+        found = self.evaluate(f"axe.run().then((found) => ({{ faults: {told}, passes: found.passes.length }}))")
+        assert found["passes"] > 10, "axe-core found hardly anything to look at"
+        return list(found["faults"])
+
     # ------------------------------------------------------------------ the protocol
 
     def _call(self, method: str, **params: Any) -> Any:

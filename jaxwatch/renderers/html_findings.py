@@ -87,7 +87,7 @@ def change(before: str | None, after: str | None) -> Html:
     if before is None or after is None:
         old, new = (Html("nothing") if side is None else tag("code", side) for side in (before, after))
         return joined(old, " → ", new)
-    start = _common(before, after)
+    start = len(before) if before == after else _common(before, after)
     end = min(_common(before[::-1], after[::-1]), len(before) - start, len(after) - start)
     sides = []
     for side in (before, after):

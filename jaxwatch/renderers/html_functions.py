@@ -115,11 +115,13 @@ def _function(number: int, found: FunctionDetails, marks: Sequence[Point], calls
     body = (_key(key, depth, folder) for key, depth in tree(found.keys))
     content = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     label = f"{clean(found.function)}: its calls from the first to the last; marks are those that compiled"
+    # function objects that were made anew, and processes, count their calls each from 1: then no call has one place
+    is_one_object = 0 < len(marks) == len({point.call for point in marks})
     more = f"and {found.left_out:,} misses with further keys, beyond a bound" if found.left_out else None
     return tag(
         "details",
         title,
-        html_timeline.strip(marks, calls, label) if marks and calls > 1 else None,
+        html_timeline.strip(marks, calls, label) if is_one_object and calls > 1 else None,
         scrolled(f"Keys of {clean(found.function)} ({number})", content),
         more and tag("p", more, class_="note"),
         id=f"f{number}",
@@ -147,7 +149,7 @@ def _key(key: Key, depth: int, folder: str) -> Html:
     cells = [
         tag("td", number, compared and tag("span", compared, class_="beside"), class_=f"short d{min(depth, _DEEPEST)}"),
         tag("td", *_differences(key)),
-        tag("td", f"call {key.call:,}", tag("span", phrases.place(key.site, folder), class_="beside")),
+        tag("td", f"call {key.call:,}", tag("span", phrases.place(key.site, folder), class_="beside"), class_="place"),
         tag("td", f"{key.misses:,}", class_="number"),
         *(tag("td", phrases.duration(seconds), class_="number") for seconds in key.phases),
     ]
@@ -166,14 +168,19 @@ def _differences(key: Key) -> Iterator[Html]:
         yield tag("div", f"and {phrases.counted(key.changes_left_out, 'more change')}", class_="beside")
     if not key.changes or key.parent is None:
         lost = "compared with a key that is no longer known: " if key.compared and key.parent is None else ""
-        yield tag("div", f"{lost}{_CAUSES.get(key.reasons[0][0], key.reasons[0][0].replace('_', ' '))}")
+        reason = "first_call" if "first_call" in dict(key.reasons) else key.reasons[0][0]
+        yield tag("div", f"{lost}{_cause(reason)}")
         if key.abstract:
             yield tag("div", tag("code", key.abstract), class_="abstract")
     if key.misses > 1:
-        told = (f"{_CAUSES.get(reason, reason.replace('_', ' '))} {count:,} ×" for reason, count in key.reasons)  # noqa: RUF001
+        told = (f"{_cause(reason)} {count:,} ×" for reason, count in key.reasons)  # noqa: RUF001
         yield tag("div", "; ".join(told), class_="beside")
     if key.from_disk:
         yield tag("div", f"{key.from_disk:,} of its misses read from the cache on disk", class_="beside")
+
+
+def _cause(reason: str) -> str:
+    return _CAUSES.get(reason, reason.replace("_", " "))
 
 
 # ------------------------------------------------------------------ outside jit

@@ -78,13 +78,14 @@ def _recompiles(report: Report) -> Iterator[str]:
             groups.setdefault(what, []).append(one)
     if not groups:
         return
-    what, most = max(groups.items(), key=lambda group: (sum(one.count for one in group[1]), group[0]))
-    count, functions = sum(one.count for one in most), {one.cause.function for one in most}
+    sums = {what: (sum(one.count for one in ones), sum(one.seconds for one in ones)) for what, ones in groups.items()}
+    what, (count, seconds) = max(sums.items(), key=lambda group: (group[1], group[0]))
+    functions = {one.cause.function for one in groups[what]}
     of_all = f"All {total:,} recompiles are" if count == total else f"{count:,} of {total:,} recompiles are"
     if total == 1:
         of_all = "The one recompile is"
     where = clean(min(functions)) if len(functions) == 1 else f"{len(functions):,} functions"
-    yield f"{of_all} {what}, in {where} ({phrases.duration(sum(one.seconds for one in most))})."
+    yield f"{of_all} {what}, in {where} ({phrases.duration(seconds)})."
 
 
 def _kind(finding: Finding) -> str | None:

@@ -4,6 +4,7 @@ Pure; bounded by ``_limits``, and what is beyond a bound is counted.
 """
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -203,7 +204,7 @@ class DetailsBuilder:
 
     def __init__(self) -> None:
         self._functions: dict[Function, _Function] = {}
-        self._compared: dict[tuple[int, int], _Key] = {}  # process and number of the miss → its key
+        self._compared: OrderedDict[tuple[int, int], _Key] = OrderedDict()  # process and number of the miss → its key
         self._keys_left, self._characters_left = _limits.REPORT_KEYS, _limits.REPORT_CHARACTERS
         self._slots = Slots()
         self._windows = dict.fromkeys(WINDOWS, 0.0)
@@ -237,7 +238,7 @@ class DetailsBuilder:
             key.trace, key.lower, key.backend = key.trace + trace, key.lower + lower, key.backend + backend
             key.reasons[miss.reasons[0]] = key.reasons.get(miss.reasons[0], 0) + 1
             if len(self._compared) >= _limits.REPORT_COMPARED:
-                del self._compared[next(iter(self._compared))]
+                self._compared.popitem(last=False)
             self._compared[process, miss.number] = key
         kind = "again" if miss.is_recompile else "once"
         self.add_compile(Compiled(miss.function, miss.definition, kind, process, first, time, miss.seconds, miss.call))
@@ -264,14 +265,17 @@ class DetailsBuilder:
         end = max(done.time - origin, seconds)
         start = end - seconds
         self._slots.add(done.kind, end, seconds)
-        for window in WINDOWS:
-            if start < window:
-                self._windows[window] += min(end, window) - start
+        if start < WINDOWS[-1]:
+            for window in WINDOWS:
+                if start < window:
+                    self._windows[window] += min(end, window) - start
         self._seen += 1
+        if len(self._points) >= _limits.REPORT_POINTS and seconds <= self._points[0][0]:
+            return
         point = (seconds, -self._seen, (done.function, done.place, done.kind, start, done.call))
         if len(self._points) < _limits.REPORT_POINTS:
             heapq.heappush(self._points, point)
-        elif point > self._points[0]:
+        else:
             heapq.heapreplace(self._points, point)
 
     def build(

@@ -86,25 +86,21 @@ def dispatch(record: Record) -> dict[float, int]:
     value = record.get("dispatch", {})
     if not isinstance(value, Mapping) or len(value) > MOST_BUCKETS:
         raise MalformedError("dispatch")
-    found = {}
-    for bound, count in value.items():
-        at = _bound(bound)
-        if type(count) is not int or not 0 <= count < _LARGEST_NUMBER:
-            raise MalformedError("dispatch")
-        if count:
-            found[at] = count
-    return found
+    bounds, numbers = _bounds(tuple(value)), value.values()
+    if numbers and (set(map(type, numbers)) != {int} or min(numbers) < 0 or max(numbers) >= _LARGEST_NUMBER):
+        raise MalformedError("dispatch")
+    return {bound: count for bound, count in zip(bounds, numbers, strict=True) if count}
 
 
-@functools.lru_cache(maxsize=2 * MOST_BUCKETS)  # all histograms have the same bounds
-def _bound(text: Any) -> float:
+@functools.lru_cache(maxsize=64)  # histograms have mostly the same bounds
+def _bounds(texts: tuple[Any, ...]) -> tuple[float, ...]:
     try:
-        bound = float(text)
+        bounds = tuple(map(float, texts))
     except (ValueError, TypeError) as error:
         raise MalformedError("dispatch") from error
-    if not math.isfinite(bound) or bound < 0:
+    if not all(math.isfinite(bound) and bound >= 0 for bound in bounds):
         raise MalformedError("dispatch")
-    return bound
+    return bounds
 
 
 class SeenStats(NamedTuple):

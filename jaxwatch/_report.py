@@ -123,7 +123,8 @@ class ReportBuilder:
         compared_call = process.call_of(miss.compared_with)
         self.processes.count(process, miss)
         self.stored.add(miss, process.number)
-        self.slow.add(_slow(miss))
+        if miss.made_of is not None and self.slow.is_told(miss.seconds):
+            self.slow.add(_slow(miss))
         if miss.is_recompile:
             self.again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":

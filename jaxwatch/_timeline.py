@@ -39,6 +39,9 @@ class Slots:
         if seconds <= 0 or end <= 0:
             return
         start = max(end - seconds, 0.0)
+        if (sums := self._sums.get(self._slot(start))) is not None and end <= (self._slot(start) + 1) * self._width:
+            sums[place] += seconds if start else end
+            return  # it fits a slot that is there, as most do
         self._make_room(start, end)
         for slot in range(self._slot(start), self._slot(end) + 1):
             overlap = min(end, (slot + 1) * self._width) - max(start, slot * self._width)

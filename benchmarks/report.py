@@ -81,7 +81,9 @@ from jaxwatch._cli import main
 sys.stdout = open("/dev/null", "w")
 code = main(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(code, used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
+with open("/proc/self/status") as status:  # ru_maxrss may be that of the process that started this one
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+print(code, used.ru_utime + used.ru_stime, peak, file=sys.stderr)
 """
 
 

@@ -38,6 +38,8 @@ class LogReading:
         self._paths = [os.fspath(path) for path in paths]
         self._place = ""
         self.log = ""  # the one that is read
+        self._file: IO[bytes] | None = None  # of that one
+        self._bytes_before = 0  # in those before it
         self.faults = 0
         self.named: list[str] = []
         self.events = 0
@@ -71,10 +73,28 @@ class LogReading:
                     status = os.fstat(file.fileno())
                     if (status.st_dev, status.st_ino) not in seen:
                         seen.add((status.st_dev, status.st_ino))
-                        self.log = path
+                        self.log, self._file = path, file
                         yield from enumerate(_all_lines(_unpacked(path, file)), start=1)
+                        self._file, self._bytes_before = None, self._bytes_before + status.st_size
             except (OSError, ValueError) as error:  # ValueError: a NUL in the path
                 raise _unreadable(path, error) from error
+
+    @property
+    def bytes_done(self) -> int:
+        """Bytes of the files that were read so far."""
+        try:
+            return self._bytes_before + (self._file.tell() if self._file is not None else 0)
+        except OSError:  # a pipe
+            return self._bytes_before
+
+    @property
+    def bytes_in_all(self) -> int | None:
+        """Bytes of all files; None where that is not known, as of a pipe."""
+        try:
+            sizes = [os.path.getsize(log) for given in self._paths for log in _logs_of(given)]
+        except OSError:
+            return None
+        return sum(sizes) if all(sizes) else None
 
     def fault(self, what: str, place: str | None = None) -> None:
         """Count a line as a fault, by default the one that was read last; ``what`` follows its place in a sentence."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from jaxwatch._commands.output import passed_over, put_to, written
+from jaxwatch._commands.progress import told
 
 if TYPE_CHECKING:
     from jaxwatch._records import Record
@@ -24,8 +25,8 @@ _FORMS: Mapping[str, str] = {
 
 
 def _forms(command: Callable[..., int]) -> Callable[..., int]:
-    for form, told in reversed(list(_FORMS.items())):
-        command = click.option(f"--{form}", metavar="FILE", help=f"{told} - for stdout.")(command)
+    for form, described in reversed(list(_FORMS.items())):
+        command = click.option(f"--{form}", metavar="FILE", help=f"{described} - for stdout.")(command)
     return command
 
 
@@ -65,7 +66,7 @@ def _of_logs(logs: Sequence[str], *, details: bool, takers: Sequence[Callable[["
     from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
 
     reading, builder = read_log(logs), ReportBuilder(details=details)
-    for record in reading:
+    for record in told(reading):
         faults = builder.faults
         builder.add(record)
         if builder.faults > faults:
@@ -77,8 +78,8 @@ def _of_logs(logs: Sequence[str], *, details: bool, takers: Sequence[Callable[["
         problem = f"no event in {', '.join(logs)}" + (f"; {faulty}." if reading.faults else ": nothing was written.")
         raise LogUnreadableError(problem, "Give a log that --log or JAXWATCH_LOG wrote.")
     left_out = reading.faults - len(reading.named)
-    told = f"{faulty}{f'; and {left_out:,} more' if left_out else ''}" if reading.faults else ""
-    return _Found(builder.build(program=os.path.basename(logs[0])), told)
+    passed = f"{faulty}{f'; and {left_out:,} more' if left_out else ''}" if reading.faults else ""
+    return _Found(builder.build(program=os.path.basename(logs[0])), passed)
 
 
 def _of_folder(folder: str) -> _Found:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from jaxwatch._commands.output import passed_over, put_to, written
+from jaxwatch._commands.output import passed_over, written
 from jaxwatch._commands.progress import told
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def _of_folder(folder: str) -> _Found:
 
 def _write(found: _Found, files: Mapping[str, str], *, everything: bool, more: str) -> int:
     """Write each file, and what people read to stdout, unless one of the files is that."""
-    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415 -- as above
+    from jaxwatch import _output_file  # noqa: PLC0415 -- as above
+    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415
 
     code = 0
     for form, path in {**files, **({} if "-" in files.values() else {"terminal": "-"})}.items():
@@ -99,7 +100,7 @@ def _write(found: _Found, files: Mapping[str, str], *, everything: bool, more: s
         if path == "-":
             code = written(partial(write, sys.stdout)) or code
         else:
-            put_to(path, f"--{form}", write)
+            _output_file.put(path, f"--{form}", write)
     if found.passed_over:
         sys.stderr.write(f"jaxwatch: {found.passed_over}\n")
     return code

@@ -381,3 +381,17 @@ def test_the_bytes_of_all_logs_are_known_and_of_a_pipe_are_not(tmp_path: Path) -
     assert reading.bytes_done == reading.bytes_in_all
     os.mkfifo(tmp_path / "pipe")
     assert read_log([tmp_path / "pipe"]).bytes_in_all is None
+
+
+def test_a_folder_of_parquet_has_every_form_and_says_what_it_lacks(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    folder, page = str(tmp_path / "events"), tmp_path / "r.html"
+    assert _cli.main(["export", str(log), "--parquet", folder]) == 0
+    capsys.readouterr()
+
+    assert _cli.main(["report", folder, "--html", str(page), "--json", "-"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["details"] is None
+    assert "Neither times nor phases are in this report" in page.read_text(encoding="utf-8")

@@ -183,6 +183,16 @@ def test_a_healthy_program_has_nothing_to_change() -> None:
     assert "train.py ran for 41.2 s: 1.0 s (2 %) compiling, 1 function once. Nothing to improve." in told
 
 
+def test_where_each_finding_is_minor_the_dearest_are_told_and_none_is_lost() -> None:
+    report = built(list(many_misses(3_000)))
+    page, lines = _Seen(rendered("html", report)), rendered("terminal", report).splitlines()
+
+    assert "Nothing to improve" not in page.words
+    assert "290 more, each under 1 % of the time lost" in page.words
+    assert sum(attrs.get("class") == "card" for _, attrs in page.tags) == 300
+    assert [line[:1] for line in lines if re.match(r"\d  ", line)] == ["1", "2", "3"]
+
+
 def test_a_log_of_nothing_but_a_run_makes_a_page() -> None:
     assert "nothing compiled" in _Seen(rendered("html", built([run_start(), run_end()]))).words
 

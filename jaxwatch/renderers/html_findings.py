@@ -9,26 +9,29 @@ from jaxwatch.renderers import divergence, notes, phrases, slow, worth
 from jaxwatch.renderers.cells import clean
 from jaxwatch.renderers.markup import Html, joined, tag
 
-# Findings below this share of the time lost stand behind a click, as do those off the fast path never.
+# Findings below this share of the time lost stand behind a click, but for the dearest and those off the fast path.
 MINOR_SHARE = 0.01
+_DEAREST = 10
 _BAR = 200  # units of a bar's width
 
 
 def findings(report: Report, folder: str) -> Iterator[Html]:
     """Yield all findings, dearest first; then what jits are worth, and notes."""
     lost = sum(one.seconds for one in report.findings)
-    large = [one for one in report.findings if one.cause.kind == "dispatch" or one.seconds >= MINOR_SHARE * lost]
+    large, minor = list[Finding](), list[Finding]()
+    for place, one in enumerate(report.findings):
+        is_large = place < _DEAREST or one.cause.kind == "dispatch" or one.seconds >= MINOR_SHARE * lost
+        (large if is_large else minor).append(one)
     calls = {(row.function, row.definition): row.calls for row in report.functions if row.calls_exact}
-    minor = [one for one in report.findings if one not in large] if len(large) < len(report.findings) else []
     notable = [one for one in report.worth if one.notable]
     told = [note for note in report.notes if note.kind == "advice"]
-    if report.healthy or not (large or notable or report.notes):
+    if report.healthy:
         yield tag("p", "Nothing to improve.", class_="note")
     if large:
         yield tag("ol", *(_finding(one, lost, folder, calls) for one in large), class_="cards")
     if minor:
         summed = phrases.duration(sum(one.seconds for one in minor))
-        summary = tag("summary", f"{len(minor):,} more under 1 % of the time lost, {summed} together")
+        summary = tag("summary", f"{len(minor):,} more, each under 1 % of the time lost; {summed} together")
         start = str(len(large) + 1)
         cards = tag("ol", *(_finding(one, lost, folder, calls) for one in minor), class_="cards", start=start)
         yield tag("details", summary, cards)

@@ -198,7 +198,7 @@ def eager(report: Report, folder: str) -> Iterator[Html]:
         tag(
             "tr",
             tag("th", phrases.place(site, folder), scope="row"),
-            tag("td", _named(names)),
+            tag("td", _named(names), class_="place"),
             tag("td", f"{count:,}", class_="number"),
             tag("td", phrases.duration(seconds), class_="number"),
         )

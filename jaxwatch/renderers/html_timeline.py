@@ -54,7 +54,7 @@ def _rect(kind: str, x: float, y: float, width: float, height: float, title: str
 def _bars(found: Details) -> Html:
     line = found.timeline
     slots = list(zip(line.once, line.again, line.eager, strict=True))
-    most = max([line.width, *map(sum, slots)])
+    most = max(map(sum, slots), default=0.0) or 1.0
     span = _end(found)
     rects = []
     for number, slot in enumerate(slots):
@@ -83,8 +83,8 @@ def _axis(found: Details) -> Html:
     end = _end(found)
     ticks = [tag("span", phrases.duration(end * tick / _TICKS)) for tick in range(_TICKS + 1)]
     width, line = phrases.duration(found.timeline.width), found.timeline
-    most = max([line.width, *map(sum, zip(line.once, line.again, line.eager, strict=True))])
-    told = f"Since the start of its process; a bar is {width}, full height {phrases.duration(most)} of compiling."
+    most = max(map(sum, zip(line.once, line.again, line.eager, strict=True)), default=0.0)
+    told = f"Since the start of its process; a bar is {width}, its full height {phrases.duration(most)} of compiling."
     return joined(tag("p", *ticks, class_="axis"), tag("p", told, class_="note"))
 
 

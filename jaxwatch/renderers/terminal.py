@@ -16,6 +16,7 @@ COLUMNS = 80
 WIDEST = 120
 _LINES = 4  # of a finding
 _FINDINGS = 10
+_FEWEST = 3  # where each is minor
 _ROWS = 12
 _NOTES = 5
 _DIVERGENCES = 3
@@ -179,7 +180,7 @@ def _findings(report: Report, page: Page, more: str | None) -> Iterator[Line]:
         finding
         for finding in report.findings
         if page.everything or finding.cause.kind == "dispatch" or finding.seconds >= _MINOR_SHARE * lost
-    ]
+    ] or report.findings[:_FEWEST]
     shown = large if page.everything else large[:_FINDINGS]
     sizes = (max(map(width, map(_count, shown)), default=0), max(map(width, map(_price, shown)), default=0))
     for number, finding in enumerate(shown, start=1):

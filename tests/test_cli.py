@@ -316,6 +316,12 @@ def test_report_writes_files_and_tells_people_as_always(
     assert comment.read_text().startswith("### jaxwatch: train.py\n")
 
 
+def test_a_run_does_not_write_its_page_over_its_log(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["run", "--log", "x.jsonl", "--html", "./x.jsonl", "prog.py"]) == 2
+
+    assert "would overwrite the log: give another FILE." in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_dash_is_stdout_and_then_that_alone_is_there(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _cli.main(["report", str(log), "--json", "-"]) == 0
 
@@ -329,6 +335,7 @@ def test_a_dash_is_stdout_and_then_that_alone_is_there(log: Path, capsys: pytest
         (["--json", "{}"], "is a directory. Give --json a file in a folder"),
         (["--markdown", "\0"], "embedded null byte. Give --markdown a file"),
         (["--html", "-", "--json", "-"], "stdout has room for one form: give the others a FILE."),
+        (["--html", "{}/run.jsonl"], "run.jsonl would overwrite the log itself: give another FILE."),
         (["--unknown", "--json", "x"], "--unknown is a report of its own: it has no --json."),
     ],
 )

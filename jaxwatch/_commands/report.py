@@ -47,6 +47,9 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool, **forms: s
         if files:
             raise click.UsageError(f"--unknown is a report of its own: it has no --{next(iter(files))}.")
         return _report_unknown(logs)
+    for form, path in files.items():
+        if any(os.path.exists(path) and os.path.samefile(path, log) for log in logs if os.path.exists(log)):
+            raise click.UsageError(f"--{form} {path} would overwrite the log itself: give another FILE.")
     is_folder = len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss"))
     found = _of_folder(logs[0]) if is_folder else _of_logs(logs, details=bool(files))
     return _write(found, files, everything=everything, more=f"jaxwatch report {shlex.join(logs)} --all")

@@ -1,5 +1,6 @@
 """``jaxwatch run``."""
 
+import os
 from collections.abc import Callable
 
 import click
@@ -32,6 +33,8 @@ def run(  # noqa: PLR0913 -- one for each option
     """Run PROGRAM with ARGS as `python PROGRAM ARGS` would, and report on stderr at its end."""
     if job is not None and push is None:
         raise click.UsageError("--job names what is pushed: it needs --push URL.")
+    if html is not None and log is not None and os.path.abspath(html) == os.path.abspath(log):
+        raise click.UsageError(f"--html {html} would overwrite the log: give another FILE.")
     from jaxwatch._runner import start  # noqa: PLC0415 -- `report` needs none of it
 
     return start([program, *args], module=module, log=log, html=html, quiet=quiet, port=port, push=push, job=job)

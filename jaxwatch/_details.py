@@ -15,6 +15,7 @@ from jaxwatch._timeline import Slots, Timeline
 
 # Seconds from the start of a process for which it is told how much of them went into compiling.
 WINDOWS = (10.0, 60.0, 600.0, 3_600.0)
+_LONGEST_FIRST = tuple(sorted(WINDOWS, reverse=True))
 PHASES = ("trace", "lower", "backend_compile")
 
 Function = tuple[str, str]  # name and definition
@@ -265,10 +266,10 @@ class DetailsBuilder:
         end = max(done.time - origin, seconds)
         start = end - seconds
         self._slots.add(done.kind, end, seconds)
-        if start < WINDOWS[-1]:
-            for window in WINDOWS:
-                if start < window:
-                    self._windows[window] += min(end, window) - start
+        for window in _LONGEST_FIRST:
+            if start >= window:
+                break
+            self._windows[window] += min(end, window) - start
         self._seen += 1
         if len(self._points) >= _limits.REPORT_POINTS and seconds <= self._points[0][0]:
             return

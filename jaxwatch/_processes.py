@@ -55,6 +55,7 @@ class Process:
         self.job = 0  # of the runs of a job that restarts, the how-manieth it is, from 0
         self.first: float | None = None  # seconds since 1970
         self.last = 0.0
+        self.now = 0.0  # of the event that was told last
         self.wall_seconds: float | None = None  # as it said itself at its end
         self.exit_code: int | None = None
         self.program: str | None = None
@@ -71,6 +72,7 @@ class Process:
 
     def saw(self, time: float) -> None:
         """Note that the process was alive at ``time``."""
+        self.now = time
         if self.first is None or time < self.first:
             self.first = time
         if time > self.last:  # noqa: PLR1730 -- for every record: a call of max() takes four times as long

@@ -132,7 +132,7 @@ class ReportBuilder:
         if process.rank is not None:
             self.divergences.add(miss, process.job, process.rank, _records.unix_seconds(record))
         if self.details is not None and process.first is not None:
-            self.details.add_miss(miss, process.number, process.first, _records.unix_seconds(record))
+            self.details.add_miss(miss, process.number, process.first, process.now)
         for text in miss.on_program:
             self.note("advice", miss.function, miss.definition, text, seconds=miss.seconds)
 
@@ -142,7 +142,7 @@ class ReportBuilder:
         via = _records.text_or_none(record, "via")
         process = self.processes.find(record)
         self.eager.add(function, site, seconds, process.number, from_disk=from_disk, via=via)
-        self._draw(record, process, (function, site, "eager"), seconds)
+        self._draw(process, (function, site, "eager"), seconds)
 
     def _add_error(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
@@ -151,20 +151,19 @@ class ReportBuilder:
         process = self.processes.find(record)
         self.processes.figures(process, function, definition).seconds += seconds
         self.note("trace_error", function, site, what, seconds=seconds)
-        self._draw(record, process, (function, definition, "once"), seconds)
+        self._draw(process, (function, definition, "once"), seconds)
 
     def _add_ahead_of_time(self, record: Record) -> None:
         function, definition = _records.text(record, "function"), _records.text(record, "definition")
         seconds = _records.seconds(record, "seconds")
         process = self.processes.find(record)
         self.processes.figures(process, function, definition).seconds += seconds
-        self._draw(record, process, (function, definition, "once"), seconds)
+        self._draw(process, (function, definition, "once"), seconds)
 
-    def _draw(self, record: Record, process: Process, compiled: tuple[str, str, str], seconds: float) -> None:
+    def _draw(self, process: Process, compiled: tuple[str, str, str], seconds: float) -> None:
         """Have the details show what was compiled: its function, its place, and the kind of a ``Point``."""
         if self.details is not None and process.first is not None:
-            time = _records.unix_seconds(record)
-            self.details.add_compile(Compiled(*compiled, process.number, process.first, time, seconds))
+            self.details.add_compile(Compiled(*compiled, process.number, process.first, process.now, seconds))
 
     def _add_violation(self, record: Record) -> None:
         function, action = _records.text(record, "function"), _records.text(record, "action")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 SLOTS = 120  # the most that a timeline has
 SERIES = ("once", "again", "eager")
+_PLACES = {series: place for place, series in enumerate(SERIES)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +36,12 @@ class Slots:
 
     def add(self, series: str, end: float, seconds: float) -> None:
         """Add what took ``seconds`` and was done at ``end`` (seconds since 1970), to each slot what fell into it."""
-        place = SERIES.index(series)
         if seconds <= 0 or end <= 0:
             return
-        start = max(end - seconds, 0.0)
-        if (sums := self._sums.get(self._slot(start))) is not None and end <= (self._slot(start) + 1) * self._width:
-            sums[place] += seconds if start else end
+        start, place = max(end - seconds, 0.0), _PLACES[series]
+        slot = int(start / self._width)
+        if (sums := self._sums.get(slot)) is not None and end <= (slot + 1) * self._width:
+            sums[place] += min(seconds, end)
             return  # it fits a slot that is there, as most do
         self._make_room(start, end)
         for slot in range(self._slot(start), self._slot(end) + 1):

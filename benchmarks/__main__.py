@@ -20,6 +20,7 @@ from benchmarks import (
     inner_jit,
     memory,
     miss_path,
+    report,
     scrape,
     scrape_load,
     tables,
@@ -38,6 +39,7 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "scrape, under load": scrape_load.measure,
     "fleet": fleet.measure,
     "columns": columns.measure,
+    "report": report.measure,
     "threads": threads.measure,
     "threads, exact": threads.exact,
     "growth": compile_growth.measure,
@@ -46,7 +48,16 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "breakdown": breakdown.measure,
 }
 
-_BY_NAME_ALONE = ("breakdown", "fleet", "columns", "growth", "inner jit", "advise", "bodies")  # they take many minutes
+_BY_NAME_ALONE = (
+    "breakdown",
+    "fleet",
+    "columns",
+    "report",
+    "growth",
+    "inner jit",
+    "advise",
+    "bodies",
+)  # they take many minutes
 
 
 def main(arguments: list[str]) -> int:

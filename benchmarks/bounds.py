@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from benchmarks import cases, variants
+from benchmarks import cases, report, variants
 
 HOT = {cases.SCALAR: 1.02, cases.HUNDRED: 1.01}  # against plain jax.jit
 MISS_MICROSECONDS = 300.0  # of a scalar program
@@ -41,12 +41,28 @@ def bounds(found: Mapping[str, Any]) -> list[Bound]:
     if (load := found.get("scrape, under load")) is not None:
         low, high = load.against_own.quartiles
         kept.append(Bound("scrape under load, ratio", load.against_own.ratio, SCRAPE, f"[{low:.2f}, {high:.2f}]"))
+    kept += _reports(found.get("report", {}))
     for each in found.get("advise", ()):
         noise = f"{each.rounds} runs of each scope"
         kept.append(Bound(f"advice on {each.program}, ratio to the best", each.ratio, ADVICE, noise))
     if (exact := found.get("threads, exact")) is not None:
         lost = 2 * exact["made"] - exact["counted"] - exact["timed"]
         kept.append(Bound("calls of 16 threads miscounted", abs(lost), 0, "none: exact"))
+    return kept
+
+
+def _reports(found: Mapping[str, Any]) -> list[Bound]:
+    kept = []
+    for name, one in found.items():
+        if name == "page":
+            noise = f"{one.seconds:.1f} s by the clock"
+            kept.append(Bound(f"page of {one.misses:,} misses, CPU s", one.cpu_seconds, report.LOAD_SECONDS, noise))
+            continue
+        if one.mix != report.WORST:
+            most = report.SECONDS * one.events / report.EVENTS + report.START_SECONDS
+            noise = f"{one.seconds:.1f} s by the clock"
+            kept.append(Bound(f"report on {one.events:,} events, {name}, CPU s", one.cpu_seconds, most, noise))
+        kept.append(Bound(f"report, {name}, peak MB", one.peak_megabytes, report.MEGABYTES, "1 MB"))
     return kept
 
 

@@ -161,6 +161,25 @@ def _columns(found: Any) -> str:
     return table(head, rows)
 
 
+def _reported(found: Mapping[str, Any]) -> str:
+    rows = [
+        [
+            f"{one.events:,} events, {one.mix}, {one.form}",
+            f"{one.log_megabytes:,.0f} MB",
+            f"{one.seconds:,.1f}",
+            f"{one.cpu_seconds:,.1f}",
+            f"{one.peak_megabytes:,.0f} MB",
+        ]
+        for name, one in found.items()
+        if name != "page"
+    ]
+    text = table(["`jaxwatch report`", "size", "seconds", "of the CPU", "peak memory"], rows)
+    if (page := found.get("page")) is not None:
+        told = f"{page.misses:,} misses: {page.page_megabytes:.1f} MB, shown after {page.seconds:.1f} s"
+        text += f"\nThe page of a run with {told} in Chromium, {page.cpu_seconds:.1f} s of the CPU.\n"
+    return text
+
+
 def _grown(found: Any) -> str:
     def seconds(value: float) -> str:
         return f"{value:,.2f} s"
@@ -250,6 +269,7 @@ _SECTIONS = {
     "scrape, under load": _under_load,
     "fleet": _fleet,
     "columns": _columns,
+    "report": _reported,
     "growth": _grown,
     "advise": _advised,
     "bodies": _bodies,

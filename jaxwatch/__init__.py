@@ -20,6 +20,7 @@ The way of a call through the files::
     _registry.py    counters (_counters.py) → stats, metrics.py (_samples.py, _labels.py) → _serve.py, _push.py
     _session.py     the log and console of this process; configure
     _report.py      events → report → renderers/ (_findings.py, _worth.py, _stored.py, _divergence.py); _unknown.py
+    _details.py     what its page shows beside: keys, times; _page/ both pages' files (_pages.py), _output_file.py
     _live.py        events → frames of the page (_site.py, _server.py) and of top (_top.py)
     _follow.py      logs as they grow → _exporter.py (_log_figures.py): metrics of all processes; _columnar/ Parquet
     _lint/          source files: what freezes or fails when JAX traces it; reads them, and imports no jax

@@ -73,7 +73,9 @@ class EagerCompiles:
         if key not in self._places and len(self._places) >= EAGER_PLACES:
             key = OTHER, OTHER
             self.folded += compiles.count
-        place = self._places.setdefault(key, _Place(site, via))
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = _Place(site, via)
         place.count += compiles.count
         place.seconds += compiles.seconds
         place.from_disk += compiles.from_disk

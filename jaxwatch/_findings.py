@@ -111,7 +111,9 @@ class Findings:
         if cause not in self._groups and len(self._groups) >= FINDINGS:
             cause = Cause(cause.kind, OTHER, "", OTHER, ())
             self.folded += 1
-        group = self._groups.setdefault(cause, _Group(cause))
+        group = self._groups.get(cause)
+        if group is None:
+            group = self._groups[cause] = _Group(cause)
         self._pairs_left -= group.add(miss, process, compared_call, self._pairs_left)
 
     def add_gathered(self, finding: Finding) -> None:
@@ -209,7 +211,10 @@ class _Group:
             return 0
         kept = 0
         for change in miss.changes:
-            kept += self.values.setdefault(change.path, _Differences(change)).add(change, room - kept)
+            values = self.values.get(change.path)
+            if values is None:
+                values = self.values[change.path] = _Differences(change)
+            kept += values.add(change, room - kept)
         return kept
 
     def build(self) -> Finding:

@@ -113,3 +113,18 @@ LABEL_SIGNATURES = 200
 LABEL_FINGERPRINTS = 10  # of one signature, where the figures are of many processes
 LABEL_SITES = 100
 ABSTRACT_LABEL_CHARACTERS = 200
+
+# Keys of a function, and of all together, that a report in detail tells, and characters of all their texts. Beyond, the
+# misses of further keys are summed, and told as left out.
+REPORT_KEYS_PER_FUNCTION = 1_000
+REPORT_KEYS = 20_000
+REPORT_CHARACTERS = 16_000_000
+# Of one such key: changes that are told, and characters of each text. Beyond, changes are counted, and texts cut.
+REPORT_CHANGES = 8
+REPORT_TEXT_CHARACTERS = 300
+# Misses whose key is known, so that a later one can be shown below the key that it was compared with. The oldest goes.
+REPORT_COMPARED = 50_000
+# Compiles that are drawn one by one. Beyond, the dearest are, and the others counted.
+REPORT_POINTS = 4_000
+# Lines with compiles outside jit that a report in detail tells, dearest first. Beyond, they are summed.
+REPORT_EAGER_LINES = 200

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar, cast
 
 from jaxwatch._records import MalformedError, Record, counts, seconds, text, whole
+from jaxwatch._timeline import SLOTS, Timeline
 from jaxwatch.renderers.cells import clean
 
 T = TypeVar("T")
@@ -17,7 +18,6 @@ T = TypeVar("T")
 FUNCTIONS_SHOWN = 200
 HAPPENINGS_KEPT = 500
 EAGER_SHOWN = 100
-SLOTS = 120
 
 KINDS = ("recompile", "first", "dispatch", "error", "violation")
 
@@ -86,25 +86,6 @@ class EagerLine:
     what: str
     count: int
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
-    """Seconds of compiling in each slot of time, oldest first; the whole run, in at most ``SLOTS`` slots.
-
-    Attributes:
-        start: Of the first slot, in seconds since 1970.
-        width: Of a slot, in seconds.
-        once: Compiled for the first time, ahead of time, or in vain.
-        again: Compiled again under another key.
-        eager: Outside watched functions.
-    """
-
-    start: float
-    width: float
-    once: tuple[float, ...]
-    again: tuple[float, ...]
-    eager: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The processes of some logs, and the figures of each function in each of them. Pure; bounded."""
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
 from jaxwatch import _limits
@@ -54,12 +55,13 @@ class Process:
         self.job = 0  # of the runs of a job that restarts, the how-manieth it is, from 0
         self.first: float | None = None  # seconds since 1970
         self.last = 0.0
+        self.now = 0.0  # of the event that was told last
         self.wall_seconds: float | None = None  # as it said itself at its end
         self.exit_code: int | None = None
         self.program: str | None = None
         self.figures: dict[tuple[str, str], Figures] = {}
         self.overhead: Mapping[str, float] = {}  # part → seconds, as it said last
-        self._calls: dict[int, int] = {}
+        self._calls: OrderedDict[int, int] = OrderedDict()  # of a dict, the oldest is found in ever longer time
 
     @property
     def seconds(self) -> float:
@@ -70,13 +72,16 @@ class Process:
 
     def saw(self, time: float) -> None:
         """Note that the process was alive at ``time``."""
-        self.first = time if self.first is None else min(self.first, time)
-        self.last = max(self.last, time)
+        self.now = time
+        if self.first is None or time < self.first:
+            self.first = time
+        if time > self.last:  # noqa: PLR1730 -- for every record: a call of max() takes four times as long
+            self.last = time
 
     def remember(self, miss: SeenMiss) -> None:
         """Keep the number of the miss's call."""
         if len(self._calls) >= CALLS_KEPT:
-            del self._calls[next(iter(self._calls))]
+            self._calls.popitem(last=False)
         self._calls[miss.number] = miss.call
 
     def call_of(self, miss: int | None) -> int | None:
@@ -112,7 +117,9 @@ class Processes:
             MalformedError: The record does not tell.
         """
         pid, rank, time = whole(record, "pid"), whole_or_none(record, "process_index"), unix_seconds(record)
-        process = self._begun(pid, rank, record) or self._known(pid, rank) or self._new(pid, rank)
+        process = self._begun(pid, rank, record) if record["event"] == "run" else self._current.get((pid, rank))
+        if process is None:
+            process = self._known(pid, rank) or self._new(pid, rank)
         process.saw(time)
         if rank is not None and process.rank is None:
             self.give_rank(process, rank)
@@ -129,7 +136,7 @@ class Processes:
 
     def _begun(self, pid: int, rank: int | None, record: Record) -> Process | None:
         """Return the new process that the record begins, if it begins one."""
-        if record["event"] != "run" or text(record, "phase") != "start":
+        if text(record, "phase") != "start":
             return None
         return self._new(pid, rank)
 

@@ -1,10 +1,11 @@
 """What a report needs of each record, checked: a log may have been cut, edited, or written by something else."""
 
 import datetime as dt
+import functools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 Record = Mapping[str, Any]
 T = TypeVar("T")
@@ -25,18 +26,23 @@ def text(record: Record, key: str) -> str:
     value = record.get(key)
     if not isinstance(value, str):
         raise MalformedError(key)
-    return value[:TEXT_CHARACTERS]
+    return value if len(value) <= TEXT_CHARACTERS else value[:TEXT_CHARACTERS]
 
 
 def text_or_none(record: Record, key: str) -> str | None:
     """Return a text field that may be null or missing."""
-    return None if record.get(key) is None else text(record, key)
+    value = record.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise MalformedError(key)
+    return value if len(value) <= TEXT_CHARACTERS else value[:TEXT_CHARACTERS]
 
 
 def whole(record: Record, key: str) -> int:
     """Return a whole number from 0."""
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST_NUMBER:
+    if type(value) is not int or not 0 <= value < _LARGEST_NUMBER:  # a bool is none
         raise MalformedError(key)
     return value
 
@@ -59,7 +65,7 @@ def exit_code(record: Record) -> int | None:
 def seconds(record: Record, key: str) -> float:
     """Return a duration in seconds, from 0 and finite."""
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not float and type(value) is not int:  # a bool is none
         raise MalformedError(key)
     if not 0 <= value < MOST_SECONDS:  # false for NaN too
         raise MalformedError(key)
@@ -70,7 +76,7 @@ def unix_seconds(record: Record) -> float:
     """Return the event's ``time`` in seconds since 1970."""
     try:
         moment = dt.datetime.fromisoformat(text(record, "time"))
-        return moment.replace(tzinfo=moment.tzinfo or dt.UTC).timestamp()
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)).timestamp()
     except (ValueError, OverflowError, OSError) as error:
         raise MalformedError("time") from error
 
@@ -80,17 +86,24 @@ def dispatch(record: Record) -> dict[float, int]:
     value = record.get("dispatch", {})
     if not isinstance(value, Mapping) or len(value) > MOST_BUCKETS:
         raise MalformedError("dispatch")
+    bounds, numbers = _bounds(tuple(value)), value.values()
+    if numbers and (set(map(type, numbers)) != {int} or min(numbers) < 0 or max(numbers) >= _LARGEST_NUMBER):
+        raise MalformedError("dispatch")
+    return {bound: count for bound, count in zip(bounds, numbers, strict=True) if count}
+
+
+@functools.lru_cache(maxsize=64)  # histograms have mostly the same bounds
+def _bounds(texts: tuple[Any, ...]) -> tuple[float, ...]:
     try:
-        counts = {float(bound): whole(value, bound) for bound in value}
+        bounds = tuple(map(float, texts))
     except (ValueError, TypeError) as error:
         raise MalformedError("dispatch") from error
-    if not all(math.isfinite(bound) and bound >= 0 for bound in counts):
+    if not all(math.isfinite(bound) and bound >= 0 for bound in bounds):
         raise MalformedError("dispatch")
-    return {bound: count for bound, count in counts.items() if count}
+    return bounds
 
 
-@dataclass(frozen=True, slots=True)
-class SeenStats:
+class SeenStats(NamedTuple):
     """A ``function_stats``, as far as a report needs it; what an earlier version did not write is nothing."""
 
     calls: int
@@ -117,8 +130,7 @@ def function_stats(record: Record) -> SeenStats:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SeenChange:
+class SeenChange(NamedTuple):
     """One difference between two keys, as the log tells it."""
 
     reason: str
@@ -128,8 +140,7 @@ class SeenChange:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenDisk:
+class SeenDisk(NamedTuple):
     """What became of a look-up in JAX's persistent cache, as the log tells it."""
 
     key: str | None
@@ -137,8 +148,7 @@ class SeenDisk:
     not_stored: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenMiss:
+class SeenMiss(NamedTuple):
     """A ``cache_miss``, as far as a report needs it."""
 
     number: int  # its id in its process
@@ -177,54 +187,93 @@ def counts(record: Record, key: str, number: Callable[[Record, str], T]) -> dict
     return {str(name)[:TEXT_CHARACTERS]: number(value, name) for name in value}
 
 
+# Read all at once, where all are there and of their kind: a field at a time takes three times as long.
+_TEXTS = ("function", "definition", "site", "layer", "signature", "abstract")
+_SECONDS = ("total", "trace", "lower")
+_CHANGE = ("reason", "path", "before", "after", "note")
+_get_texts, _get_seconds, _get_change = itemgetter(*_TEXTS), itemgetter(*_SECONDS), itemgetter(*_CHANGE)
+
+
 def miss(record: Record) -> SeenMiss:
     """Return the record of a ``cache_miss``."""
     phases = record.get("seconds")
-    if not isinstance(phases, Mapping):
+    if not _is_mapping(phases):
         raise MalformedError("seconds")
     reasons = record.get("reasons")
-    if not isinstance(reasons, list | tuple) or not reasons or not all(isinstance(reason, str) for reason in reasons):
+    if not isinstance(reasons, list | tuple) or not reasons:
         raise MalformedError("reasons")
+    for reason in reasons:
+        if not isinstance(reason, str):
+            raise MalformedError("reasons")
     advice = [(text(item, "code"), text(item, "text")) for item in _mappings(record, "advice")]
     program = record.get("program")
-    on_program = program.get("advice") if isinstance(program, Mapping) else None
+    on_program = program.get("advice") if _is_mapping(program) else None
     if not isinstance(on_program, list | tuple):
         on_program = ()
+    result = text_or_none(record, "persistent_cache")
+    function, definition, site, layer, signature, abstract = _texts(record)
+    total, trace, lower = _phases(phases)
     return SeenMiss(
         number=whole(record, "id"),
-        function=text(record, "function"),
-        definition=text(record, "definition"),
-        site=text(record, "site"),
+        function=function,
+        definition=definition,
+        site=site,
         via=text_or_none(record, "via"),
         call=whole(record, "call"),
-        layer=text(record, "layer"),
-        reasons=tuple(reason[:TEXT_CHARACTERS] for reason in reasons[:LONGEST_LIST]),
-        changes=tuple(_change(item) for item in _mappings(record, "changes")),
+        layer=layer,
+        reasons=tuple([reason[:TEXT_CHARACTERS] for reason in reasons[:LONGEST_LIST]]),
+        changes=tuple([_change(item) for item in _mappings(record, "changes")]),
         compared_with=whole_or_none(record, "compared_with"),
-        seconds=seconds(phases, "total"),
-        before_xla=(seconds(phases, "trace"), seconds(phases, "lower")),
-        from_disk=record.get("persistent_cache") == "hit",
-        disk_result=text_or_none(record, "persistent_cache"),
-        signature=text(record, "signature"),
-        abstract=text(record, "abstract"),
+        seconds=total,
+        before_xla=(trace, lower),
+        from_disk=result == "hit",
+        disk_result=result,
+        signature=signature,
+        abstract=abstract,
         fingerprint=text_or_none(record, "fingerprint"),
-        advice=tuple((code, told) for code, told in advice if told not in on_program),
-        on_program=tuple(told for _, told in advice if told in on_program),
+        advice=tuple([one for one in advice if one[1] not in on_program]) if advice else (),
+        on_program=tuple([told for _, told in advice if told in on_program]) if advice else (),
         disk=_disk(record.get("disk")),
         made_of=_made_of(program),
     )
 
 
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return type(value) is dict or isinstance(value, Mapping)  # the latter is slow
+
+
+def _texts(record: Record) -> Sequence[str]:
+    try:
+        values: tuple[Any, ...] = _get_texts(record)
+    except KeyError as error:
+        raise MalformedError(*error.args) from error
+    for value in values:
+        if type(value) is not str or len(value) > TEXT_CHARACTERS:
+            return [text(record, key) for key in _TEXTS]
+    return values
+
+
+def _phases(phases: Record) -> Sequence[float]:
+    try:
+        values: tuple[Any, ...] = _get_seconds(phases)
+    except KeyError as error:
+        raise MalformedError(*error.args) from error
+    for value in values:
+        if type(value) is not float or not 0 <= value < MOST_SECONDS:
+            return [seconds(phases, key) for key in _SECONDS]
+    return values
+
+
 def _made_of(program: Any) -> tuple[int, str, int] | None:
-    lines = program.get("lines") if isinstance(program, Mapping) else None
-    if not isinstance(lines, list | tuple) or not lines or not isinstance(lines[0], Mapping):
+    lines = program.get("lines") if _is_mapping(program) else None
+    if not isinstance(lines, list | tuple) or not lines or not _is_mapping(lines[0]):
         return None  # of an earlier version, or by a JAX that does not show it
     line = text(lines[0], "name")
     return (whole(program, "equations"), line, whole(lines[0], "equations")) if line else None
 
 
 def _disk(value: Any) -> SeenDisk | None:
-    if not isinstance(value, Mapping):
+    if not _is_mapping(value):
         return None  # the cache was off, or the log is of an earlier version
     saved = value.get("saved_seconds")
     # it may be below 0: where reading took longer than compiling had
@@ -234,12 +283,26 @@ def _disk(value: Any) -> SeenDisk | None:
 
 
 def _change(item: Record) -> SeenChange:
+    if len(item) == len(_CHANGE):
+        try:
+            values: tuple[Any, ...] = _get_change(item)
+        except KeyError:
+            values = (0,)
+        for value in values:
+            if value is not None and (type(value) is not str or len(value) > TEXT_CHARACTERS):
+                break
+        else:
+            if values[0] is not None:
+                return SeenChange(*values)
     before, after = text_or_none(item, "before"), text_or_none(item, "after")
     return SeenChange(text(item, "reason"), text_or_none(item, "path"), before, after, text_or_none(item, "note"))
 
 
 def _mappings(record: Record, key: str) -> list[Record]:
     value = record.get(key)
-    if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
+    if not isinstance(value, list | tuple):
         raise MalformedError(key)
+    for item in value:
+        if not _is_mapping(item):
+            raise MalformedError(key)
     return list(value[:LONGEST_LIST])

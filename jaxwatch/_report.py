@@ -4,9 +4,10 @@
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from jaxwatch import _records
+from jaxwatch._details import Compiled, DetailsBuilder
 from jaxwatch._divergence import Divergences
 from jaxwatch._eager import EagerCompiles
 from jaxwatch._findings import OTHER, Findings, in_order
@@ -32,9 +33,16 @@ class ReportBuilder:
     Args:
         processes: How processes are told apart; by default by what each record says.
         earlier: Of misses before the first record: the numbers of their calls, by id.
+        details: Whether the report has ``details`` too, for which some ten megabytes are kept.
     """
 
-    def __init__(self, processes: Processes | None = None, *, earlier: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        processes: Processes | None = None,
+        *,
+        earlier: Mapping[int, int] | None = None,
+        details: bool = False,
+    ) -> None:
         self._earlier = {} if earlier is None else earlier
         self.faults = 0  # records so far whose fields are missing or not of their kind
         self.processes = Processes() if processes is None else processes
@@ -43,6 +51,7 @@ class ReportBuilder:
         self.stored = Stored()
         self.divergences = Divergences()
         self.slow = SlowPrograms()
+        self.details = DetailsBuilder() if details else None
         self._notes: dict[tuple[str, str, str, str], tuple[int, float]] = {}
         self._notes_folded = 0
         self.again_seconds = 0.0
@@ -111,6 +120,7 @@ class ReportBuilder:
             overhead=summed(pair for process in processes for pair in process.overhead.items()),
             folder=folder,
             slow=self.slow.rows(),
+            details=None if self.details is None else self.details.build(_seconds(processes), self.eager.lines()),
         )
 
     # Each of these reads all that it needs before it changes anything, so that a malformed record leaves no trace.
@@ -121,33 +131,47 @@ class ReportBuilder:
         compared_call = process.call_of(miss.compared_with) or self._earlier.get(miss.compared_with or 0)
         self.processes.count(process, miss)
         self.stored.add(miss, process.number)
-        self.slow.add(_slow(miss))
+        if miss.made_of is not None and self.slow.is_told(miss.seconds):
+            self.slow.add(_slow(miss))
         if miss.is_recompile:
             self.again_seconds += miss.seconds
         if miss.is_recompile or miss.layer == "dispatch":
             self.findings.add(miss, process.number, compared_call)
         if process.rank is not None:
             self.divergences.add(miss, process.job, process.rank, _records.unix_seconds(record))
+        if self.details is not None and process.first is not None:
+            self.details.add_miss(miss, process.number, process.first, process.now)
         for text in miss.on_program:
             self.note("advice", miss.function, miss.definition, text, seconds=miss.seconds)
 
     def _add_eager(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
         seconds, from_disk = _records.seconds(record, "seconds"), record.get("persistent_cache") == "hit"
-        via, process = _records.text_or_none(record, "via"), self.processes.find(record).number
-        self.eager.add(function, site, seconds, process, from_disk=from_disk, via=via)
+        via = _records.text_or_none(record, "via")
+        process = self.processes.find(record)
+        self.eager.add(function, site, seconds, process.number, from_disk=from_disk, via=via)
+        self._draw(process, (function, site, "eager"), seconds)
 
     def _add_error(self, record: Record) -> None:
         function, site = _records.text(record, "function"), _records.text(record, "site")
         definition, what = _records.text(record, "definition"), _records.text(record, "error")
         seconds = _records.seconds(record, "seconds")
-        self.processes.figures(self.processes.find(record), function, definition).seconds += seconds
+        process = self.processes.find(record)
+        self.processes.figures(process, function, definition).seconds += seconds
         self.note("trace_error", function, site, what, seconds=seconds)
+        self._draw(process, (function, definition, "once"), seconds)
 
     def _add_ahead_of_time(self, record: Record) -> None:
         function, definition = _records.text(record, "function"), _records.text(record, "definition")
         seconds = _records.seconds(record, "seconds")
-        self.processes.figures(self.processes.find(record), function, definition).seconds += seconds
+        process = self.processes.find(record)
+        self.processes.figures(process, function, definition).seconds += seconds
+        self._draw(process, (function, definition, "once"), seconds)
+
+    def _draw(self, process: Process, compiled: tuple[str, str, str], seconds: float) -> None:
+        """Have the details show what was compiled: its function, its place, and the kind of a ``Point``."""
+        if self.details is not None and process.first is not None:
+            self.details.add_compile(Compiled(*compiled, process.number, process.first, process.now, seconds))
 
     def _add_violation(self, record: Record) -> None:
         function, action = _records.text(record, "function"), _records.text(record, "action")
@@ -195,6 +219,10 @@ class ReportBuilder:
 _NO_STATS = SeenStats(
     calls=0, misses=0, signatures=0, dispatch={}, inlined={}, inlined_read=0, inlined_keys=0, touched=None
 )
+
+
+def _seconds(processes: Iterable[Process]) -> dict[int, float]:
+    return {process.number: process.seconds for process in processes}
 
 
 def _slow(miss: _records.SeenMiss) -> SlowProgram | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from jaxwatch._details import Details
 from jaxwatch._divergence import Divergence
 from jaxwatch._findings import Cause, Finding, in_order
 from jaxwatch._findings import merged as merged_findings
@@ -63,6 +64,7 @@ class Report:
         faults: Records whose fields were missing or not of their kind.
         slow: The slowest program of each of the functions that are slowest to compile, with the line it comes from.
         folder: Paths are to be told relative to it; empty: as they are.
+        details: Each function's keys, and when was compiled; None where that was not asked for, or reports were merged.
     """
 
     schema: ClassVar[str] = "jaxwatch.report/1"
@@ -86,6 +88,7 @@ class Report:
     overhead: tuple[tuple[str, float], ...] = ()
     slow: tuple[SlowProgram, ...] = ()
     folder: str = field(default="", compare=False)
+    details: Details | None = field(default=None, compare=False)
 
     @property
     def healthy(self) -> bool:

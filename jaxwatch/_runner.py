@@ -12,11 +12,12 @@ import types
 from collections.abc import Callable
 from typing import TextIO
 
-from jaxwatch import _install, _options, _session
+from jaxwatch import _install, _options, _output_file, _session
 from jaxwatch._hub import HUB
 from jaxwatch._origin import origin
 from jaxwatch._program import Program
 from jaxwatch._report import Report, ReportBuilder
+from jaxwatch.errors import ReportUnwritableError
 from jaxwatch.events import Event, Run, to_record
 
 _INTERRUPTED = 130  # what a shell makes of a death by SIGINT
@@ -26,7 +27,9 @@ _TOO_LARGE = 2**63  # what does not fit into a C long, the interpreter takes for
 class _Watch:
     """What is kept of the run for its report."""
 
-    def __init__(self, program: Program, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, program: Program, clock: Callable[[], float] = time.monotonic, *, html: str | None = None
+    ) -> None:
         self.path = program.path
         self.folder = os.getcwd() if program.is_module else os.path.dirname(program.path)
         self.name = program.name
@@ -35,7 +38,8 @@ class _Watch:
         self._pid = os.getpid()
         self._clock = clock
         self._started = clock()
-        self._builder = ReportBuilder()
+        self.html = html
+        self._builder = ReportBuilder(details=html is not None)
         self._lock = threading.RLock()  # a garbage collection during `add` may publish
 
     def export(self, event: Event, /) -> None:
@@ -72,6 +76,7 @@ def start(  # noqa: PLR0913 -- one for each option of the command
     *,
     module: bool,
     log: str | None = None,
+    html: str | None = None,
     quiet: bool = False,
     port: int | None = None,
     push: str | None = None,
@@ -83,6 +88,7 @@ def start(  # noqa: PLR0913 -- one for each option of the command
         argv: The program and its arguments.
         module: Whether the first is a module's name, as after ``python -m``.
         log: A file for the event log.
+        html: A file for the report as a page.
         quiet: Report in one line, and tell nothing while the program runs.
         port: Serve the metrics there; 0 takes any free one.
         push: Push the metrics to this Pushgateway, now and then and at the end.
@@ -96,12 +102,13 @@ def start(  # noqa: PLR0913 -- one for each option of the command
     Raises:
         NoProgramError: There is no such program.
         LogUnwritableError: The log cannot be written.
+        ReportUnwritableError: The page cannot be written.
         PortTakenError: The port cannot be had.
         BadOptionError: ``push`` is no address.
     """
     program = Program(argv[0], argv[1:], is_module=module)
     program.check()
-    watch = _Watch(program)
+    watch = _Watch(program, html=None if html is None else _output_file.check(html, "--html"))
     command = None if log is None else f"jaxwatch report {shlex.quote(log)} --all"
     # First registered, so last run: after the program's own handlers, when its threads have ended.
     atexit.register(_report_at_exit, watch, sys.stderr, command, quiet=quiet)
@@ -238,7 +245,13 @@ def _write(watch: _Watch, stream: TextIO, command: str | None, *, quiet: bool) -
     elif "jax" not in sys.modules:
         terminal.put(_nothing(watch, "never imported jax: nothing to report."), stream)
     else:
-        RENDERERS["line" if quiet else "terminal"](watch.report(), stream, more=command)
+        report = watch.report()
+        RENDERERS["line" if quiet else "terminal"](report, stream, more=command)
+        if watch.html is not None:
+            try:
+                _output_file.put(watch.html, "--html", functools.partial(RENDERERS["html"], report))
+            except ReportUnwritableError as error:  # the folder may be gone by now
+                terminal.put(f"jaxwatch: {error}", stream)
 
 
 def _nothing(watch: _Watch, why: str) -> str:

@@ -1,7 +1,5 @@
 """What the server answers: the page, its figures as JSON, and the metrics."""
 
-import functools
-import importlib.resources
 import json
 import re
 from collections.abc import Callable
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxwatch._http import PLAIN, Answer, App, Request, refusal
 from jaxwatch._live_data import Frame, to_json
+from jaxwatch._pages import page_file
 
 if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
@@ -46,12 +45,6 @@ def site(frame: Callable[[], Frame], registry: "CollectorRegistry") -> App:
         return refusal(HTTPStatus.NOT_FOUND, "there are /, /live.json and /metrics.")
 
     return app
-
-
-@functools.cache
-def page_file(name: str) -> bytes:
-    """Return a file of the page."""
-    return importlib.resources.files("jaxwatch").joinpath("_page", name).read_bytes()
 
 
 def _live(frame: Frame, query: str) -> Answer:

@@ -45,6 +45,11 @@ class SlowPrograms:
 
     def __init__(self) -> None:
         self._kept: list[SlowProgram] = []
+        self._least = 0.0  # seconds of the fastest that is told, once there are as many as are told
+
+    def is_told(self, seconds: float) -> bool:
+        """Whether a program that took so long may be one of the slowest so far; only then it needs to be added."""
+        return seconds >= self._least
 
     def add(self, program: SlowProgram | None) -> None:
         """Take a program; None: of which no line is known."""
@@ -53,6 +58,8 @@ class SlowPrograms:
         self._kept.append(program)
         if len(self._kept) >= _ROOM * _limits.SLOW_PROGRAMS:
             self._kept = list(self.rows())
+            if len(self._kept) == _limits.SLOW_PROGRAMS:
+                self._least = self._kept[-1].seconds
 
     def rows(self) -> tuple[SlowProgram, ...]:
         """Return those that are told."""

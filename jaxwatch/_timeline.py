@@ -1,10 +1,30 @@
 """Seconds over time, in slots that grow wider as the run grows longer: at most so many at any time. Pure."""
 
 import math
+from dataclasses import dataclass
 
-from jaxwatch._live_data import SLOTS, Timeline
-
+SLOTS = 120  # the most that a timeline has
 SERIES = ("once", "again", "eager")
+_PLACES = {series: place for place, series in enumerate(SERIES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Seconds of compiling in each slot of time, oldest first; the whole run, in at most ``SLOTS`` slots.
+
+    Attributes:
+        start: Of the first slot, in seconds since 1970.
+        width: Of a slot, in seconds.
+        once: Compiled for the first time, ahead of time, or in vain.
+        again: Compiled again under another key.
+        eager: Outside watched functions.
+    """
+
+    start: float
+    width: float
+    once: tuple[float, ...]
+    again: tuple[float, ...]
+    eager: tuple[float, ...]
 
 
 class Slots:
@@ -16,10 +36,13 @@ class Slots:
 
     def add(self, series: str, end: float, seconds: float) -> None:
         """Add what took ``seconds`` and was done at ``end`` (seconds since 1970), to each slot what fell into it."""
-        place = SERIES.index(series)
         if seconds <= 0 or end <= 0:
             return
-        start = max(end - seconds, 0.0)
+        start, place = max(end - seconds, 0.0), _PLACES[series]
+        slot = int(start / self._width)
+        if (sums := self._sums.get(slot)) is not None and end <= (slot + 1) * self._width:
+            sums[place] += min(seconds, end)
+            return  # it fits a slot that is there, as most do
         self._make_room(start, end)
         for slot in range(self._slot(start), self._slot(end) + 1):
             overlap = min(end, (slot + 1) * self._width) - max(start, slot * self._width)

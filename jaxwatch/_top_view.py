@@ -5,7 +5,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from jaxwatch._live_data import EagerLine, Frame, FunctionLine, Happening, Timeline
+from jaxwatch._live_data import EagerLine, Frame, FunctionLine, Happening
+from jaxwatch._timeline import Timeline
 from jaxwatch.renderers.cells import ascii_only, cut
 from jaxwatch.renderers.phrases import counted, duration, share
 

@@ -82,6 +82,22 @@ class Page:
     def narrow(self, width: int) -> None:
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
 
+    def load_seconds(self, url: str) -> tuple[float, float]:
+        """Open a page; return the seconds until all of it was loaded, and those of the CPU that its thread took."""
+        self._call("Performance.enable", timeDomain="threadTicks")
+        self.open(url)
+        milliseconds = self.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        metrics = {one["name"]: one["value"] for one in self._call("Performance.getMetrics")["metrics"]}
+        return milliseconds / 1e3, metrics["TaskDuration"]
+
+    def faults(self, axe_core: str) -> list[str]:
+        """Return what axe-core finds that shuts people out."""
+        self.evaluate(f"{axe_core};0")
+        told = "found.violations.flatMap((one) => one.nodes.map((node) => `${one.id}: ${one.help}: ${node.html}`))"
+        found = self.evaluate(f"axe.run().then((found) => ({{ faults: {told}, passes: found.passes.length }}))")
+        assert found["passes"] > 10, "axe-core found hardly anything to look at"
+        return list(found["faults"])
+
     # ------------------------------------------------------------------ the protocol
 
     def _call(self, method: str, **params: Any) -> Any:

@@ -32,6 +32,18 @@ def require_program() -> Callable[[str], str]:
     return find
 
 
+@pytest.fixture
+def axe_core() -> str:
+    """Return the source of axe-core, or skip the test (fail, with JAXWATCH_REQUIRE_ALL=1)."""
+    found = Path(__file__).parent / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    if found.exists():
+        return found.read_text(encoding="utf-8")
+    reason = "needs axe-core: npm ci --prefix tests/axe"
+    if os.environ.get("JAXWATCH_REQUIRE_ALL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 class Left(NamedTuple):
     """What a test could leave behind; read off the modules that are loaded, so that no jax is imported for it."""
 

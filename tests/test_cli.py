@@ -1,3 +1,6 @@
+import gzip
+import io
+import json
 import os
 import re
 import socket
@@ -9,6 +12,8 @@ import pytest
 from event_records import Rec, miss, record, training_run, write_log
 
 from jaxwatch import _cli
+from jaxwatch._commands import progress
+from jaxwatch._reader import read_log
 
 CHECKOUT = str(Path(__file__).parents[1])
 
@@ -292,3 +297,108 @@ def test_a_mistyped_option_before_the_program_is_not_taken_for_it(
     told = capsys.readouterr().err
     assert "No such option" in told
     assert "--lgo" in told
+
+
+# ------------------------------------------------------------------ report: files, and how far it is
+
+
+def test_report_writes_files_and_tells_people_as_always(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, figures, comment = tmp_path / "r.html", tmp_path / "r.json", tmp_path / "r.md"
+
+    done = _cli.main(["report", str(log), "--html", str(page), "--json", str(figures), "--markdown", str(comment)])
+
+    assert done == 0
+    assert capsys.readouterr().out.startswith("jaxwatch · train.py · 41.2 s")
+    assert page.read_text().startswith("<!doctype html>")
+    assert json.loads(figures.read_text())["details"]["functions"]
+    assert comment.read_text().startswith("### jaxwatch: train.py\n")
+
+
+def test_a_run_does_not_write_its_page_over_its_log(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["run", "--log", "x.jsonl", "--html", "./x.jsonl", "prog.py"]) == 2
+
+    assert "would overwrite the log: give another FILE." in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_dash_is_stdout_and_then_that_alone_is_there(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _cli.main(["report", str(log), "--json", "-"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["schema"] == "jaxwatch.report/1"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--html", "{}/no/such.html"], "no such file or directory. Give --html a file in a folder"),
+        (["--json", "{}"], "is a directory. Give --json a file in a folder"),
+        (["--markdown", "\0"], "embedded null byte. Give --markdown a file"),
+        (["--html", "-", "--json", "-"], "stdout has room for one form: give the others a FILE."),
+        (["--html", "{}/run.jsonl"], "run.jsonl would overwrite the log itself: give another FILE."),
+        (["--unknown", "--json", "x"], "--unknown is a report of its own: it has no --json."),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_a_clear_error(
+    options: list[str], told: str, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _cli.main(["report", str(log), *(option.replace("{}", str(tmp_path)) for option in options)]) == 2
+
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_how_far_it_is_is_shown_after_two_seconds_and_erased(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "long.jsonl", [miss(1)] * 3_000)
+    stream, times = Terminal(), iter(range(1_000))
+
+    records = list(progress.told(read_log([log]), stream, lambda: next(times)))
+
+    assert len(records) == 3_000
+    shown = re.findall(r"(\d+)%", stream.getvalue())
+    assert shown
+    assert all(0 < int(percent) < 100 for percent in shown)
+    assert stream.getvalue().rstrip("\r").endswith(("\x1b[1A\x1b[2K", "\x1b[2K", "\x1b[?25h\x1b[1A\x1b[2K")), "erased"
+
+
+def test_a_quick_reading_and_one_that_is_piped_show_nothing(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "run.jsonl", [miss(1)] * 3_000)
+    terminal, pipe, times = Terminal(), io.StringIO(), iter(range(1_000))
+
+    assert len(list(progress.told(read_log([log]), terminal, lambda: 0.0))) == 3_000
+    assert len(list(progress.told(read_log([log]), pipe, lambda: next(times)))) == 3_000
+    assert (terminal.getvalue(), pipe.getvalue()) == ("", "")
+
+
+def test_the_bytes_of_all_logs_are_known_and_of_a_pipe_are_not(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "run.jsonl", [miss(1)] * 100)
+    packed = tmp_path / "run.jsonl.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    reading = read_log([log, packed])
+
+    assert reading.bytes_in_all == log.stat().st_size + packed.stat().st_size
+    assert reading.bytes_done == 0
+    assert len(list(reading)) == 200
+    assert reading.bytes_done == reading.bytes_in_all
+    os.mkfifo(tmp_path / "pipe")
+    assert read_log([tmp_path / "pipe"]).bytes_in_all is None
+
+
+def test_a_folder_of_parquet_has_every_form_and_says_what_it_lacks(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    folder, page = str(tmp_path / "events"), tmp_path / "r.html"
+    assert _cli.main(["export", str(log), "--parquet", folder]) == 0
+    capsys.readouterr()
+
+    assert _cli.main(["report", folder, "--html", str(page), "--json", "-"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["details"] is None
+    assert "Neither times nor phases are in this report" in page.read_text(encoding="utf-8")

@@ -41,6 +41,7 @@ OF_NO_MODULE = {
     "tutorial",
     "distributed",
     "redact",
+    "report_files",
     "lint_docs",
     "lint_planted",
     "lint_sources",

@@ -497,7 +497,10 @@ def without_console(err: bytes) -> str:
 def test_a_program_that_recompiles_is_reported_and_prints_what_it_prints(folder: Path) -> None:
     write(folder, TRAINING)
 
-    ours, plain = watched(folder, "--log", "run.jsonl", "prog.py", "3"), python(folder, "prog.py", "3")
+    ours, plain = (
+        watched(folder, "--log", "run.jsonl", "--html", "run.html", "prog.py", "3"),
+        python(folder, "prog.py", "3"),
+    )
 
     assert (ours.code, ours.out) == (plain.code, plain.out) == (3, b"done\n")
     shown = without_console(ours.err)
@@ -508,6 +511,18 @@ def test_a_program_that_recompiles_is_reported_and_prints_what_it_prints(folder:
     from_log = python(folder, "-m", "jaxwatch", "report", "run.jsonl")
     assert "1  step: x float32[32,64] → 2 other lengths (5, 9), with y " in from_log.out.decode()
     assert "exit code 3" in from_log.out.decode()
+    page = (folder / "run.html").read_text(encoding="utf-8")
+    assert "step: x float32[32,64] → 2 other lengths (5, 9), with y" in page
+    assert page.count("</mark>") == 8, "its keys too, two arrays of two lengths"
+
+
+def test_a_page_that_could_not_be_written_is_told_before_the_program_runs(folder: Path) -> None:
+    write(folder, "print('ran')")
+
+    ended = watched(folder, "--html", "no/such.html", "prog.py")
+
+    assert (ended.code, ended.out) == (2, b"")
+    assert b"cannot write 'no/such.html': no such directory. Give --html a file" in ended.err
 
 
 def test_quiet_is_one_line_also_for_a_program_that_fails(folder: Path) -> None:

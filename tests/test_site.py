@@ -22,7 +22,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 from jaxwatch._http import Answer, Request
 from jaxwatch._live import LiveState
 from jaxwatch._live_data import Frame, from_json
-from jaxwatch._site import page_file, site
+from jaxwatch._pages import page_file
+from jaxwatch._site import site
 
 FILES = ("index.html", "page.css", "page.js")
 
@@ -393,3 +394,28 @@ def test_the_page_follows_the_users_theme_and_fits_a_narrow_window(program: Runn
     red, green, blue = (int(ground[place : place + 2], 16) for place in (1, 3, 5))
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == f"rgb({red}, {green}, {blue})"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "only tables scroll sideways"
+
+
+def test_axe_core_finds_no_fault(program: Running, page: Page, axe_core: str) -> None:
+    page.open(program.page)
+    for what in ("step", "eager", "hostile"):
+        program.do(what, 4)
+        program.do(what, 5)
+    page.wait_for(f"{rows('happened')}.length === 2 && {rows('eager')}.length")
+    page.evaluate("document.getElementById('all').click()")
+
+    for scheme in ("light", "dark"):
+        page.prefer(scheme)
+        assert page.faults(axe_core) == [], scheme
+
+
+def test_axe_core_finds_the_faults_of_a_faulty_page(page: Page, axe_core: str, tmp_path: Path) -> None:
+    faulty = tmp_path / "faulty.html"
+    faulty.write_text(
+        "<!doctype html><html><title>x</title><main><h1>x</h1><p style='color: #999'>pale</p><img src='data:,'><button>"
+        "</button><ul><li>1</ul><p>1<p>2<p>3<p>4<p>5<a href='#'>6</a><input aria-label='7'></main>"
+    )
+    page.open(faulty.as_uri())
+
+    found = {fault.partition(":")[0] for fault in page.faults(axe_core)}
+    assert found >= {"html-has-lang", "color-contrast", "image-alt", "button-name"}

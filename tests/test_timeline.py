@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxwatch._live_data import SLOTS
-from jaxwatch._timeline import SERIES, Slots
+from jaxwatch._timeline import SERIES, SLOTS, Slots
 
 NOON = 1_777_636_800.0
 MOMENTS = st.floats(0, 1e5).map(lambda seconds: NOON + seconds)

@@ -24,7 +24,7 @@ def parts(report: Report) -> list[str]:
     ended = " to its last event" if report.unfinished and report.processes == 1 else ""
     head = [*_who(report), phrases.duration(wall) + ended] if wall else _who(report)
     if report.healthy:
-        pieces = [_healthy(report, told)]
+        pieces = [healthy(report)]
     else:
         # Where several threads compiled at once, or the time is not known, there is no share to tell.
         pieces = [
@@ -70,7 +70,9 @@ def _who(report: Report) -> list[str]:
     return [clean(piece) for piece in told]
 
 
-def _healthy(report: Report, told: str) -> str:
+def healthy(report: Report) -> str:
+    """Return what a program with nothing to improve is told, without its name and how long it ran."""
+    told = phrases.duration(report.compile_seconds)
     wall, compiling = report.wall_seconds, report.compile_seconds
     compiled = [row for row in report.functions if row.misses]
     if not compiled and not report.eager_count:

@@ -179,9 +179,9 @@ def _pairs(values: Values) -> list[str]:
     if len(values.pairs) == 1 and not values.left_out:
         return [f"{before} → {_value(afters[0])}"]
     over = "over " if values.left_out else ""
-    if (lengths := _lengths(befores, afters)) is not None:
-        short = f"{before} → {over}{len(lengths)} other length{'s' if len(lengths) > 1 else ''}"
-        return [f"{short} ({_listed(map(str, lengths), _LENGTHS_NAMED)})", short]
+    if (others := lengths(befores, afters)) is not None:
+        short = f"{before} → {over}{len(others)} other length{'s' if len(others) > 1 else ''}"
+        return [f"{short} ({_listed(map(str, others), _LENGTHS_NAMED)})", short]
     if len(befores) == 1:
         short = f"{before} → {over}{len(afters)} other values"
         return [f"{short} ({_listed(map(_value, afters), _VALUES_NAMED)})", short]
@@ -190,7 +190,7 @@ def _pairs(values: Values) -> list[str]:
     return [f"{short} ({_listed(changes, _OTHERS_NAMED)})", f"{short} ({changes[0]}, …)", short]
 
 
-def _lengths(befores: Sequence[str | None], afters: Sequence[str | None]) -> list[int] | None:
+def lengths(befores: Sequence[str | None], afters: Sequence[str | None]) -> list[int] | None:
     """Return the other lengths of the one dimension that varies, sorted; None where something else varies too."""
     shapes = []
     for text in [*befores, *afters]:

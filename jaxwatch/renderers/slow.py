@@ -18,10 +18,14 @@ def lines(report: Report, columns: int, *, everything: bool) -> Iterator[tuple[s
     if shown:
         yield "", ""
     for program in shown:
-        at, line = phrases.place(program.definition, folder), phrases.place(program.line, folder)
-        text = f"{clean(program.function)} at {at}, {phrases.duration(program.seconds)} in one compile: "
-        text += f"{_part(program)} from {line}"
-        yield from ((part, "dim") for part in wrapped(text, columns))
+        yield from ((part, "dim") for part in wrapped(text(program, folder), columns))
+
+
+def text(program: SlowProgram, folder: str) -> str:
+    """Return what took long, and the line that most of it comes from; paths are told relative to the folder."""
+    at, line = phrases.place(program.definition, folder), phrases.place(program.line, folder)
+    told = f"{clean(program.function)} at {at}, {phrases.duration(program.seconds)} in one compile"
+    return f"{told}: {_part(program)} from {line}"
 
 
 def _part(program: SlowProgram) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from jaxwatch._findings import Finding
-from jaxwatch._report_data import Note, Report
+from jaxwatch._report_data import Report
 from jaxwatch._rows import FunctionRow
-from jaxwatch.renderers import divergence, phrases, slow, worth
+from jaxwatch.renderers import divergence, notes, phrases, slow, worth
 from jaxwatch.renderers.cells import ascii_only, clean, cut, left, right, width, wrapped
 from jaxwatch.renderers.headline import folder_of, parts
 from jaxwatch.renderers.page import Line, Page, Span
@@ -16,6 +16,7 @@ COLUMNS = 80
 WIDEST = 120
 _LINES = 4  # of a finding
 _FINDINGS = 10
+_FEWEST = 3  # where each is minor
 _ROWS = 12
 _NOTES = 5
 _DIVERGENCES = 3
@@ -99,7 +100,7 @@ def beside(report: Report, page: Page) -> Iterator[Line]:
     if page.everything or not report.healthy:
         found = slow.lines(report, page.columns, everything=page.everything)
         yield from ([Span(text, style)] for text, style in found)
-    foot = list(_foot(report))
+    foot = list(notes.foot(report))
     if foot and not report.healthy:
         yield []
     for line in foot:
@@ -198,7 +199,7 @@ def findings(report: Report, page: Page, more: str | None) -> tuple[Sequence[Fin
         finding
         for finding in report.findings
         if page.everything or finding.cause.kind == "dispatch" or finding.seconds >= _MINOR_SHARE * lost
-    ]
+    ] or report.findings[:_FEWEST]
     shown = large if page.everything else large[:_FINDINGS]
     under = " under 1 %" if len(shown) == len(large) else ""
     how = f": {more}" if more else " (--log FILE keeps them for `jaxwatch report FILE --all`)"
@@ -259,41 +260,6 @@ def _notes(report: Report, page: Page) -> Iterator[Line]:
         yield []
     for note in shown:
         style = "cyan" if note.kind == "advice" else "red"
-        yield from ([Span(text, style)] for text in wrapped(_note(note, page.folder), page.columns))
+        yield from ([Span(text, style)] for text in wrapped(notes.note(note, page.folder), page.columns))
     if hidden := len(report.notes) - len(shown):
         yield [Span(f"and {hidden:,} more such lines", "dim")]
-
-
-def _note(note: Note, folder: str) -> str:
-    times = f"{note.count:,} ×"  # noqa: RUF001
-    if note.kind == "violation":
-        return f"guard broken: {clean(note.function)} ({clean(note.what)}), {times}"
-    if note.kind == "advice":
-        at, seconds = phrases.place(note.place, folder), phrases.duration(note.seconds)
-        compiles = phrases.counted(note.count, "compile")
-        return f"→ {clean(note.what)} ({clean(note.function)} at {at}, {compiles}, {seconds})"
-    if note.kind == "moved":
-        at = phrases.place(note.place, folder)
-        told = f"{clean(note.function)} at {at} has {note.count:,} keys in the cache on disk for the same arguments"
-        return f"{told}: its program, a version or an option of the compiler differs between the processes"
-    where = f"{clean(note.function)} at {phrases.place(note.place, folder)}"
-    return f"raised while traced: {where}, {clean(note.what)}, {times}, {phrases.duration(note.seconds)}"
-
-
-def _foot(report: Report) -> Iterator[str]:
-    for what, count, seconds in report.disk:
-        price = (
-            f"at least {phrases.duration(seconds)} saved"
-            if what == "read"
-            else f"{phrases.duration(seconds)} compiling"
-        )
-        told = f", {price}" if seconds > 0 else ""
-        yield f"Cache on disk, watched functions: {phrases.counted(count, 'program')} {what}{told}."
-    own = sum(seconds for _, seconds in report.overhead)
-    if own and not report.healthy:
-        share = f" ({phrases.share(own, report.wall_seconds)})" if report.wall_seconds else ""
-        yield f"jaxwatch itself took {phrases.duration(own)}{share}."
-    if report.unlogged:
-        yield f"{report.unlogged:,} more missed and were counted, but their events are not there: no cause can be told."
-    for what, count in report.folded:
-        yield f"{phrases.counted(count, what)} beyond a bound, told as one named other."

@@ -27,22 +27,32 @@ def title(found: Worth) -> str:
     return _WORDS[found.kind].title(found)
 
 
+def evidence(found: Worth, folder: str) -> str:
+    """Return what shows that it is so."""
+    return _WORDS[found.kind].evidence(found, folder)
+
+
+def advice(found: Worth) -> str:
+    """Return what to do."""
+    return _WORDS[found.kind].advice(found)
+
+
 def price(found: Worth) -> str:
     """Return what it took, as a duration; empty where nothing of it was measured."""
     return "" if found.kind.startswith("inner") else phrases.duration(found.seconds)
 
 
 def _entry(found: Worth, page: Page) -> Iterator[Line]:
-    words, room = _WORDS[found.kind], page.columns - 3
+    room = page.columns - 3
     cost = f"  {price(found)}".rstrip()
     first, *further = wrapped(title(found), room - width(cost), None if page.everything else 2)
     yield [Span("·  ", "dim"), Span(left(first, room - width(cost)) if cost else first, "bold"), Span(cost, "yellow")]
     yield from ([Span(f"   {text}", "bold")] for text in further)
     left_over = None if page.everything else _LINES - 1 - len(further)
-    advice = wrapped(f"→ {words.advice(found)}", room - 2, left_over and left_over - 1)
-    most = left_over and left_over - len(advice)
-    yield from ([Span(f"   {text}")] for text in wrapped(words.evidence(found, page.folder), room, most))
-    for number, text in enumerate(advice):
+    to_do = wrapped(f"→ {advice(found)}", room - 2, left_over and left_over - 1)
+    most = left_over and left_over - len(to_do)
+    yield from ([Span(f"   {text}")] for text in wrapped(evidence(found, page.folder), room, most))
+    for number, text in enumerate(to_do):
         yield [Span(f"   {'  ' if number else ''}{text}", "cyan")]
 
 

@@ -167,6 +167,18 @@ def test_after_the_warm_up_first_calls_and_small_losses_are_told_too(
     assert "seconds=0.001" in second
 
 
+def test_what_was_told_of_a_place_during_the_warm_up_holds_nothing_back_after_it(
+    export: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export(miss())
+    export(miss(steady=True))
+    export(miss())
+
+    first, second = lines(capsys)
+    assert "recompiled" in first
+    assert "compiled after warm-up" in second
+
+
 def test_a_storm_after_the_warm_up_is_told_in_few_lines_and_what_was_not_told_with_the_next(
     export: Any, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:

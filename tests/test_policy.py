@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Iterator
 from contextvars import copy_context
 from typing import Any
 
@@ -14,6 +15,13 @@ from jaxwatch._options import ACTIONS, Watch
 from jaxwatch._policy import Broken, InForce, Process, Said, decide, strictness
 from jaxwatch._registry import Subject
 from jaxwatch._steady import steady
+
+
+@pytest.fixture(autouse=True)
+def _no_rule_stays() -> Iterator[None]:
+    yield
+    _policy.reset()
+
 
 says = st.one_of(st.none(), st.builds(Broken, st.sampled_from(ACTIONS), st.none(), st.text(max_size=3)))
 many = st.lists(says, max_size=4)

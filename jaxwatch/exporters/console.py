@@ -70,7 +70,7 @@ class _Rate:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._lock = threading.RLock()
-        self._sites: OrderedDict[tuple[str, str], _Site] = OrderedDict()
+        self._sites: OrderedDict[tuple[str, str, bool], _Site] = OrderedDict()
         self._steady: deque[float] = deque(maxlen=_limits.CONSOLE_STEADY_LINES)  # when the last ones were told
         self._elsewhere = _Untold()  # of sites that are kept no more, or were beyond what the process may tell
 
@@ -78,7 +78,9 @@ class _Rate:
         """Return fields of what was not told before, if the event is to be told now; else keep it for the next time."""
         with self._lock:
             now, seconds = self._clock(), event.seconds.total
-            site = self._site((event.function, event.site), now)
+            site = self._site(
+                (event.function, event.site, event.steady), now
+            )  # what was told of it cold holds back nothing
             if now - site.said < _limits.CONSOLE_EVERY_SECONDS or seconds + site.untold.seconds < least:
                 site.untold.add(seconds)
                 return None
@@ -88,7 +90,7 @@ class _Rate:
             site.said = now
             return site.untold.taken("more") | self._elsewhere.taken("elsewhere")
 
-    def _site(self, key: tuple[str, str], now: float) -> _Site:
+    def _site(self, key: tuple[str, str, bool], now: float) -> _Site:
         site = self._sites.get(key)
         if site is None:
             if len(self._sites) >= _limits.CONSOLE_SITES:

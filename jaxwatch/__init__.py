@@ -29,6 +29,7 @@ The way of a call through the files::
     _scaling.py     how a function's compile grows with its size: measured (_scaling_probe.py), fitted (_growth.py)
     _progress.py    a line while something compiles for long; _progress_line.py where it is shown
     _notebook.py    %load_ext, %%jaxwatch: the report of a cell (_stretch.py); _cells.py which cell code is from
+    _testing/       the pytest plugin's: who compiled what, limits, the baseline, the summary
     _install.py (_earlier.py) _runner.py _cli.py (_commands/) _doctor.py pytest_plugin.py   the doors
 
 Importing jaxwatch imports neither jax nor an exporter's library, and starts nothing.

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
@@ -238,6 +238,16 @@ def _remove(guard: Guard) -> None:
     global _active  # noqa: PLW0603 -- as above
     with _lock:
         _active = tuple(kept for kept in _active if kept is not guard)
+
+
+@contextlib.contextmanager
+def lifted(guard: Guard) -> Iterator[None]:
+    """Within the block, ``guard`` forbids and counts nothing."""
+    _remove(guard)
+    try:
+        yield
+    finally:
+        _add(guard)
 
 
 def in_force() -> int:

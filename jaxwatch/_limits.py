@@ -128,3 +128,15 @@ REPORT_COMPARED = 50_000
 REPORT_POINTS = 4_000
 # Lines with compiles outside jit that a report in detail tells, dearest first. Beyond, they are summed.
 REPORT_EAGER_LINES = 200
+
+# pytest: functions of a test that are counted one by one, and causes of each; beyond, "other". Misses of a test told
+# with all that differed; beyond, they are counted. Paths of one reason that are causes of their own; beyond, their
+# arguments are.
+FUNCTIONS_PER_TEST = 500
+CAUSES_PER_TEST = 100
+MISSES_PER_TEST = 100
+PATHS_PER_CAUSE = 3
+# Misses told where a test fails; tests named in a line of the summary; rows of --jaxwatch-report without a number.
+MISSES_TOLD = 5
+TESTS_TOLD = 3
+REPORT_ROWS = 10

@@ -112,6 +112,12 @@ class WorkloadError(JaxwatchError, RuntimeError):
     slug = "workload"
 
 
+class BaselineError(JaxwatchError, ValueError):
+    """A baseline of ``pytest --jaxwatch-baseline`` is not there, damaged, or cannot be written."""
+
+    slug = "baseline"
+
+
 class TooFewSizesError(JaxwatchError, ValueError):
     """Fewer sizes than a growth can be fitted to."""
 

@@ -22,6 +22,7 @@ TOGETHER = {
     "_columnar": "columnar",
     "_commands": "cli",
     "_lint": "lint",
+    "_testing": "testing",
     "__main__": "cli",
 }
 OF_NO_MODULE = {
@@ -46,6 +47,8 @@ OF_NO_MODULE = {
     "lint_planted",
     "lint_sources",
     "suites",
+    "pytest_report",
+    "pytest_baseline",
 }
 
 

@@ -1,34 +1,21 @@
-"""The pytest plugin, in pytest's own processes."""
+"""The pytest plugin: its markers, its fixture, its options; most runs of pytest are in this process."""
 
 import sys
 
 import cores
+import inner
 import pytest
-from programs import ROOT, environment
-
-HEAD = """
-    import jax, numpy as np, pytest
-    import jaxwatch
-
-    step = jaxwatch.jit(lambda x: x + 1, watch=jaxwatch.Watch(name="step"))
-    ONE, TWO, THREE = (np.ones(size, np.float32) for size in (1, 2, 3))
-"""
+from programs import ROOT
 
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment().items():
-        monkeypatch.setenv(name, value)
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_XDIST_WORKER", "JAXWATCH", "JAXWATCH_LOG"):
-        monkeypatch.delenv(name, raising=False)
+    inner.clean_environment(monkeypatch)
 
 
 def ended(pytester: pytest.Pytester, body: str, *options: str) -> pytest.RunResult:
-    lines = body.splitlines()
-    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    head = "\n".join(line[4:] for line in HEAD.splitlines())
-    pytester.makepyfile(head + "\n".join(line[indent:] for line in lines))
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-W", "error", *options)
+    pytester.makepyfile(inner.body(body))
+    return inner.here(pytester, *options)
 
 
 # ------------------------------------------------------------------ marker
@@ -92,18 +79,18 @@ def test_a_marker_with_other_arguments_fails_the_test(pytester: pytest.Pytester)
     }
     tests = (f"@pytest.mark.no_retraces{marker}\ndef test_{n}(): ...\n" for n, marker in enumerate(markers))
     pytester.makepyfile("import pytest\n" + "".join(tests))
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result = inner.here(pytester)
 
     result.assert_outcomes(failed=5)
     result.stdout.fnmatch_lines(list(markers.values()))
 
 
 def test_the_marker_is_declared(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess("--markers")
+    result = inner.here(pytester, "--markers")
     result.stdout.fnmatch_lines(["@pytest.mark.no_retraces(*, allow=1): each watched function may miss*"])
 
     pytester.makepyfile("import pytest\n@pytest.mark.no_retraces\ndef test_it(): ...")
-    pytester.runpytest_subprocess("--strict-markers", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+    inner.here(pytester, "--strict-markers").assert_outcomes(passed=1)
 
 
 # ------------------------------------------------------------------ fixture
@@ -231,6 +218,213 @@ def test_unittest_classes_can_be_marked(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*RetraceError: step would be traced again at *"])
 
 
+# ------------------------------------------------------------------ limits
+
+
+def test_max_traces_holds_each_function_to_so_many_misses_in_the_call(pytester: pytest.Pytester) -> None:
+    result = ended(
+        pytester,
+        """
+        other = jaxwatch.jit(lambda x: x * 2, watch=jaxwatch.Watch(name="Model.other"))
+
+        @pytest.fixture
+        def warm():
+            for size in (21, 22, 23):
+                step(np.ones(size))
+
+        @pytest.mark.max_traces(2)
+        def test_two_each():
+            step(ONE), step(TWO), step(TWO), other(ONE), other(TWO)
+
+        @pytest.mark.max_traces(1)
+        def test_one_too_many():
+            step(np.ones(4)), step(np.ones(5)), step(np.ones(6)), other(np.ones(4))
+
+        @pytest.mark.max_traces(0)
+        def test_a_fixture_may(warm, request):
+            step(np.ones(21))
+
+        @pytest.fixture
+        def late():
+            return step(np.ones(30))
+
+        @pytest.mark.max_traces(0)
+        @pytest.mark.no_retraces(allow=0)
+        def test_a_fixture_asked_for_late_may_too(request):
+            request.getfixturevalue("late")
+
+        @pytest.mark.max_traces(1, "step")
+        def test_of_one_name():
+            step(np.ones(7)), other(np.ones(7)), other(np.ones(8))
+
+        @pytest.mark.max_traces(1, "other")
+        def test_of_the_last_part_of_a_name():
+            other(np.ones(9)), other(np.ones(10))
+
+        @pytest.mark.max_traces(1, "stpe")
+        def test_of_a_name_that_is_none():
+            step(np.ones(11))
+
+        @pytest.mark.max_traces(2)
+        def test_jitted_anew():
+            for _ in range(3):
+                jaxwatch.jit(lambda x: x - 1)(ONE)
+
+        @pytest.mark.max_traces(1)
+        def test_that_fails_anyway():
+            step(np.ones(12)), step(np.ones(13))
+            raise LookupError("mine")
+        """,
+    )
+
+    failed = {line.split("::")[1].split()[0] for line in result.outlines if line.startswith("FAILED")}
+    assert failed == {
+        "test_one_too_many",
+        "test_of_the_last_part_of_a_name",
+        "test_of_a_name_that_is_none",
+        "test_jitted_anew",
+        "test_that_fails_anyway",
+    }
+    result.assert_outcomes(passed=4, failed=5)
+    result.stdout.fnmatch_lines(
+        [
+            "Compiles too often: step 3 times, more than 1.",
+            "  step: x: *[[]5]; *.py:*, call *",
+            "Limited by the marker max_traces of *::test_one_too_many. [[]max-compiles]",
+            "*names stpe: no watched function that was called is named so (there is: *step*",
+            "Compiles too often: <lambda> 3 times, more than 2.",
+            "*LookupError: mine",
+        ]
+    )
+
+
+def test_max_compiles_holds_all_functions_together_and_the_marker_goes_before_the_option(
+    pytester: pytest.Pytester,
+) -> None:
+    body = """
+        other = jaxwatch.jit(lambda x: x * 2)
+
+        def test_three():
+            step(ONE), step(TWO), other(ONE)
+
+        @pytest.mark.max_compiles(3)
+        def test_three_allowed():
+            step(np.ones(4)), step(np.ones(5)), other(np.ones(5))
+
+        @pytest.mark.max_compiles(0)
+        @pytest.mark.xfail(strict=True)
+        def test_none_allowed():
+            step(np.ones(6))
+        """
+    ended(pytester, body).assert_outcomes(passed=2, xfailed=1)
+    result = ended(pytester, body, "--jaxwatch-max-compiles=2")
+    result.assert_outcomes(passed=1, failed=1, xfailed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "Compiles too much: 3 misses of watched functions, more than 2.",
+            "Limited by --jaxwatch-max-compiles 2. [[]max-compiles]",
+        ]
+    )
+    pytester.makeini("[pytest]\njaxwatch_max_compiles = 2\n")
+    ended(pytester, body).assert_outcomes(passed=1, failed=1, xfailed=1)
+    ended(pytester, body, "--jaxwatch-max-compiles=9").assert_outcomes(passed=2, xfailed=1)
+
+
+def test_the_option_watches_plain_jit_and_ends_with_the_run(pytester: pytest.Pytester) -> None:
+    import jax
+
+    from jaxwatch import _install
+
+    before = jax.jit
+    result = ended(pytester, "def test_it():\n    jax.jit(lambda x: x + 1)(ONE)", "--jaxwatch-max-compiles=0")
+
+    result.assert_outcomes(failed=1)
+    assert (jax.jit, _install.installed()) == (before, False)
+
+
+def test_limits_that_mean_nothing_are_told(pytester: pytest.Pytester) -> None:
+    markers = {
+        "max_traces": "*max_traces got () {}. Give a number of misses from 0*",
+        "max_traces(-1)": "*max_traces got (-1,) {}*",
+        "max_traces(True)": "*max_traces got (True,) {}*",
+        "max_traces(1, step)": "*max_traces got (1, <*>) {}*",
+        "max_traces(n=1)": "*max_traces got () {'n': 1}*",
+        "max_compiles(1, 'step')": "*max_compiles takes one number, got (1, 'step')*",
+    }
+    tests = (f"@pytest.mark.{marker}\ndef test_{n}(): ...\n" for n, marker in enumerate(markers))
+    result = ended(pytester, "\n".join(tests))
+    result.assert_outcomes(failed=6)
+    result.stdout.fnmatch_lines(list(markers.values()))
+
+    result = ended(pytester, "def test_it(): ...", "--jaxwatch-max-compiles=few")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*'few' is no whole number. Give 0 or more. [[]bad-option]*"])
+    pytester.makeini("[pytest]\njaxwatch_max_compiles = few\n")
+    result = ended(pytester, "def test_it(): ...")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*jaxwatch_max_compiles in *tox.ini: 'few' is no whole number*"])
+
+
+def test_unittests_and_doctests_have_limits_too(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("""
+        import pytest
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                if "doctest" in type(item).__name__.lower():
+                    item.add_marker(pytest.mark.max_traces(1))
+    """)
+    result = ended(
+        pytester,
+        '''
+        import unittest
+
+        def doubled(x):
+            """Twice x.
+
+            >>> step(np.ones(31)).shape, step(np.ones(32)).shape
+            ((31,), (32,))
+            """
+
+        class TestStep(unittest.TestCase):
+            @pytest.mark.max_traces(1)
+            def test_it(self):
+                step(np.ones(33)), step(np.ones(34))
+
+        ''',
+        "--doctest-modules",
+    )
+
+    result.assert_outcomes(failed=2)
+    assert result.stdout.str().count("Compiles too often: step 2 times, more than 1.") == 2
+
+
+def test_async_tests_have_limits_too(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("anyio")
+    result = ended(
+        pytester,
+        """
+        @pytest.fixture
+        async def warm():
+            step(np.ones(34))
+
+        @pytest.mark.anyio
+        @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+        class TestAsync:
+            @pytest.mark.max_traces(1)
+            async def test_too_many(self, anyio_backend, warm):
+                step(np.ones(35)), step(np.ones(36))
+
+            @pytest.mark.max_traces(1)
+            @pytest.mark.no_retraces
+            async def test_good(self, anyio_backend, warm):
+                step(np.ones(37)), step(np.ones(37))
+        """,
+    )
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["Compiles too often: step 2 times, more than 1."])
+
+
 # ------------------------------------------------------------------ --jaxwatch
 
 PLAIN = """
@@ -298,7 +492,8 @@ def test_workers_of_xdist_guard_as_well(pytester: pytest.Pytester) -> None:
         for name in ("ONE", "TWO")
     )
 
-    result = ended(pytester, body, "--jaxwatch", "-n", "2")
+    pytester.makepyfile(inner.body(body))
+    result = inner.apart(pytester, "--jaxwatch", "-n", "2")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["*RetraceError: * would be traced again at *", "*[[]retrace]"])
 
@@ -308,12 +503,12 @@ def test_workers_of_xdist_guard_as_well(pytester: pytest.Pytester) -> None:
 
 def test_without_the_plugin_there_is_neither_option_nor_marker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import pytest\n@pytest.mark.no_retraces\ndef test_it(): ...")
-    options = "-p", "no:jaxwatch", "-p", "no:cacheprovider"
+    options = "-p", "no:jaxwatch"
 
-    result = pytester.runpytest_subprocess(*options, "--strict-markers")
+    result = inner.apart(pytester, *options, "--strict-markers")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*'no_retraces' not found in `markers`*"])
-    result = pytester.runpytest_subprocess(*options, "--jaxwatch")
+    result = inner.here(pytester, *options, "--jaxwatch")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 

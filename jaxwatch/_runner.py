@@ -119,14 +119,12 @@ def start(  # noqa: PLR0913 -- one for each option of the command
         if port is not None:
             _serve(port)
         if push is not None:
-            from jaxwatch import _push  # noqa: PLC0415 -- needs prometheus_client
-
-            _push.push(push, job or os.path.basename(program.name) or program.name)
+            _push(push, job or os.path.basename(program.name) or program.name)
     except BaseException:
         atexit.unregister(_report_at_exit)
         raise
     if not quiet:
-        from jaxwatch import _progress_line  # noqa: PLC0415 -- as above
+        from jaxwatch import _progress_line  # noqa: PLC0415 -- not with --quiet
 
         _progress_line.follow(by_default=True)
     HUB.add("report", watch.export)
@@ -141,6 +139,12 @@ def _serve(port: int) -> None:
     if port == 0:  # else nobody could tell
         told = f"jaxwatch: live on {where.page} and metrics on {where.url}"
         print(told, file=sys.stderr, flush=True)  # noqa: T201 -- for people
+
+
+def _push(url: str, job: str) -> None:
+    from jaxwatch._push import push  # noqa: PLC0415 -- as above
+
+    push(url, job)
 
 
 def run_program(argv: list[str], *, module: bool, log: str | None = None, quiet: bool = False) -> int:

@@ -3,15 +3,16 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
+from programs import run
 
 from jaxwatch import _limits
 from jaxwatch._frames import THREAD, Frame, OpenPhase, Phase
-from jaxwatch._progress import PROGRESS, Progress
+from jaxwatch._progress import Progress
 from jaxwatch._registry import REGISTRY
 
 
@@ -271,22 +272,30 @@ def test_its_thread_begins_with_the_first_phase_and_shows_the_line(monkeypatch: 
     progress.switch(None)
 
 
+FORKS = """
+import os, sys
+from jaxwatch._frames import THREAD, OpenPhase
+from jaxwatch._progress import PROGRESS
+
+class Sink:
+    def show(self, text, job): print("shown", flush=True)
+    def hide(self, text): pass
+
+PROGRESS.switch(Sink())
+phase = OpenPhase("compile", "f", None, sys._getframe(), own=False)
+THREAD.open.append(phase)
+PROGRESS.begin(phase)
+if not os.fork():
+    print([PROGRESS.on, PROGRESS._thread, PROGRESS._jobs], flush=True)
+    PROGRESS.end()
+    os._exit(0)
+os.wait()
+print(PROGRESS.on, PROGRESS._thread.is_alive())
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_in_a_forked_child_nothing_is_shown(in_child: Callable[[Callable[[], bool]], bool]) -> None:
-    PROGRESS.switch(Shown())
-    try:
-        assert in_child(lambda: not PROGRESS.on and PROGRESS._thread is None and not PROGRESS._jobs)
-        assert PROGRESS.on
-    finally:
-        PROGRESS.switch(None)
+def test_in_a_forked_child_nothing_is_shown_and_nothing_waits() -> None:
+    done = run(FORKS)
 
-
-@pytest.fixture
-def in_child() -> Callable[[Callable[[], bool]], bool]:
-    def run(check: Callable[[], bool]) -> bool:
-        child = os.fork()
-        if not child:
-            os._exit(0 if check() else 1)
-        return os.waitpid(child, 0)[1] == 0
-
-    return run
+    assert done.out.splitlines() == ["[False, None, {}]", "True True"], done.err

@@ -5,6 +5,7 @@ import io
 import os
 import pty
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -322,16 +323,17 @@ def on_a_terminal(program: str, folder: Path, *options: str) -> str:
     """Return what ``jaxwatch run`` of a program writes to a terminal that is all of its streams."""
     path = folder / "train.py"
     path.write_text(program)
-    child, terminal = pty.fork()
-    if not child:
-        command = [sys.executable, "-m", "jaxwatch", "run", *options, str(path)]
-        os.execve(command[0], command, environment(TERM="xterm", NO_COLOR="1"))  # noqa: S606 -- ours
-    said = bytearray()
-    with contextlib.suppress(OSError):  # raised when it has ended
-        while data := os.read(terminal, 65_536):
-            said += data
-    os.close(terminal)
-    assert os.waitpid(child, 0)[1] == 0, said.decode()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "jaxwatch", "run", *options, str(path)]
+    env = environment(TERM="xterm", NO_COLOR="1")
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as running:
+        os.close(theirs)
+        said = bytearray()
+        with contextlib.suppress(OSError):  # raised when it has ended
+            while data := os.read(ours, 65_536):
+                said += data
+    os.close(ours)
+    assert running.returncode == 0, said.decode()
     return said.decode()
 
 

@@ -45,6 +45,8 @@ OF_NO_MODULE = {
     "lint_planted",
     "lint_sources",
     "suites",
+    "faults",
+    "soak",
 }
 
 

@@ -13,5 +13,6 @@ within the round; or of processes started in pairs. The machine's own noise is a
     memory.py       bytes per function and per signature; 1e6 keys on one function
     scrape.py       a scrape of 1,000 watched functions
     threads.py      throughput of 1 to 8 threads
+    soak.py         a random program for an hour, with and without, side by side (soaked/: the program)
     bounds.py       what --check holds the figures to
 """

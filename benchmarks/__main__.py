@@ -1,4 +1,4 @@
-"""``python -m benchmarks [--quick] [--json FILE] [--check] [--breakdown] [SECTION …]``."""
+"""``python -m benchmarks [--quick] [--json FILE] [--check] [--breakdown] [--minutes N] [--seed N] [SECTION …]``."""
 
 import argparse
 import json
@@ -23,6 +23,7 @@ from benchmarks import (
     report,
     scrape,
     scrape_load,
+    soak,
     tables,
     threads,
     variants,
@@ -46,6 +47,7 @@ SECTIONS: Mapping[str, Callable[..., Any]] = {
     "advise": advise.measure,
     "bodies": bodies.measure,
     "breakdown": breakdown.measure,
+    "soak": soak.measure,
 }
 
 _BY_NAME_ALONE = (
@@ -57,6 +59,7 @@ _BY_NAME_ALONE = (
     "inner jit",
     "advise",
     "bodies",
+    "soak",
 )  # they take many minutes
 
 
@@ -66,14 +69,16 @@ def main(arguments: list[str]) -> int:
     wanted = options.section or ([] if options.breakdown else [name for name in SECTIONS if name not in _BY_NAME_ALONE])
     if options.breakdown and "breakdown" not in wanted:
         wanted = [*wanted, "breakdown"]
-    variants.columns()  # says so at once where the native core is missing
+    if wanted != ["soak"]:  # that measures the core in use, whichever it is
+        variants.columns()  # says so at once where the native core is missing
     machine = tables.machine()
     print(f"jax {machine['jax']}, Python {machine['python']}, {machine['processor']}.")
     print("Medians; in brackets the quartiles of the paired ratios.\n")
     found: dict[str, Any] = {}
     for name in wanted:
         started = time.perf_counter()
-        found[name] = SECTIONS[name](quick=options.quick)
+        asked = {"minutes": options.minutes, "seed": options.seed} if name == "soak" else {}
+        found[name] = SECTIONS[name](quick=options.quick, **asked)
         print(tables.section(name, found[name]), flush=True)
         print(f"{name}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
     kept = bounds.bounds(found)
@@ -97,6 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds: less than a minute")
     parser.add_argument("--json", metavar="FILE", help="write all figures there too")
     parser.add_argument("--check", action="store_true", help="exit with 1 where a bound is broken")
+    parser.add_argument("--minutes", type=float, metavar="N", help="how long the soak runs: 60, with --quick 3")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the soak's random program")
     parser.add_argument(
         "--breakdown", action="store_true", help="where each nanosecond of a scalar call goes (needs cc)"
     )

@@ -12,6 +12,7 @@ READING_SHARE = 0.1  # of trace and lowering alone, of a program that XLA then c
 IMPORT_MILLISECONDS = 30.0
 ADVICE = 1.05  # the recommended scope against the best, both measured again
 SCRAPE = 1.3  # against prometheus_client's own objects with as many series
+SOAK_KIB = 16 * 1024  # over the last two thirds
 EARLIER = "earlier keys"  # in the names of programs whose misses are compared with all keys that are kept
 
 
@@ -48,6 +49,8 @@ def bounds(found: Mapping[str, Any]) -> list[Bound]:
     if (exact := found.get("threads, exact")) is not None:
         lost = 2 * exact["made"] - exact["counted"] - exact["timed"]
         kept.append(Bound("calls of 16 threads miscounted", abs(lost), 0, "none: exact"))
+    if (soaked := found.get("soak")) is not None:
+        kept += _soak(soaked)
     return kept
 
 
@@ -64,6 +67,19 @@ def _reports(found: Mapping[str, Any]) -> list[Bound]:
             kept.append(Bound(f"report on {one.events:,} events, {name}, CPU s", one.cpu_seconds, most, noise))
         kept.append(Bound(f"report, {name}, peak MB", one.peak_megabytes, report.MEGABYTES, "1 MB"))
     return kept
+
+
+def _soak(found: Any) -> list[Bound]:
+    exact = "none: exact"
+    noise = f"jax.jit alone: {found.plain_growth_kib:+,.0f} KiB"
+    return [
+        Bound("soak, rounds with other results", found.rounds - found.same_results, 0, exact),
+        Bound("soak, counts that are not equal", len(found.broken), 0, exact),
+        Bound("soak, objects of the program kept alive", found.alive, 0, exact),
+        Bound("soak, descriptors and threads left", len(found.left_open), 0, exact),
+        Bound("soak, warnings that jax.jit alone does not give", len(found.other_warnings), 0, exact),
+        Bound("soak, growth beyond jax.jit's, KiB", found.growth_kib, SOAK_KIB, noise),
+    ]
 
 
 def _hot(rows: Mapping[str, Any]) -> list[Bound]:

@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -256,7 +256,7 @@ def _inner_jit(programs: Mapping[str, Any]) -> str:
     return table(["inner jit, without → with, by call of it", *phases], rows)
 
 
-_SECTIONS = {
+_SECTIONS: Mapping[str, Callable[[Any], str]] = {
     "inner jit": _inner_jit,
     "hot path": lambda rows: ratios("call", rows, "jax.jit"),
     "threads": lambda rows: ratios("threads", rows, "jax.jit"),
@@ -274,4 +274,5 @@ _SECTIONS = {
     "advise": _advised,
     "bodies": _bodies,
     "breakdown": _breakdown,
+    "soak": lambda found: str(found.table()),
 }

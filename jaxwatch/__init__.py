@@ -19,6 +19,7 @@ The way of a call through the files::
     _hub.py         events → exporters/ (log, console: _loggers.py; sinks); _subscribe.py callbacks of the user's
     _registry.py    counters (_counters.py) → stats, metrics.py (_samples.py, _labels.py) → _serve.py, _push.py
     _session.py     the log and console of this process; configure
+    _descriptors.py whose a descriptor is, once the program has closed all
     _report.py      events → report → renderers/ (_findings.py, _worth.py, _stored.py, _divergence.py); _unknown.py
     _details.py     what its page shows beside: keys, times; _page/ both pages' files (_pages.py), _output_file.py
     _live.py        events → frames of the page (_site.py, _server.py) and of top (_top.py)

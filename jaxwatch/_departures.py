@@ -4,16 +4,20 @@ A call that leaves it once is nothing to tell: another kind of array in the same
 leaves it again and again with the same key is told, once for each function.
 """
 
+import time
 from typing import Any
 
 from jax.tree_util import tree_leaves
 
 from jaxwatch import _compat, _inner, _listeners, _misses, _options
+from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, under_way
+from jaxwatch._hub import HUB
 from jaxwatch._keys import Key
+from jaxwatch._origin import origin
 from jaxwatch._registry import REGISTRY
 from jaxwatch._signature import key_of
-from jaxwatch.events import Advice, Change
+from jaxwatch.events import Advice, CacheMiss, Change, PhaseSeconds
 
 _TOLD_AT = 3  # departures of one key
 _KEYS = 64  # different keys that are looked at; a function with more is left in peace
@@ -21,6 +25,14 @@ _KEYS = 64  # different keys that are looked at; a function with more is left in
 
 def left(frame: Frame, nanoseconds: int) -> None:
     """Take a call that left the fast path and in which JAX neither traced nor compiled its function."""
+    try:
+        _left(frame, nanoseconds)
+    except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
+        frame.subject.departures = None
+        REGISTRY.count_dropped("event")
+
+
+def _left(frame: Frame, nanoseconds: int) -> None:
     if THREAD.open and under_way():  # inside a trace every call does
         _inner.note(frame)
         return
@@ -28,14 +40,8 @@ def left(frame: Frame, nanoseconds: int) -> None:
     subject.counters.cell.add(nanoseconds)
     if _listeners.ensure():  # the program has cleared them: what looks like a departure may have been a compile
         return
-    departures = subject.departures
-    if departures is None:
-        return
-    try:
-        _note(frame, departures, nanoseconds)
-    except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
-        subject.departures = None
-        REGISTRY.count_dropped("event")
+    if subject.departures is not None:
+        _note(frame, subject.departures, nanoseconds)
 
 
 def _note(frame: Frame, departures: dict[Any, list[int]], nanoseconds: int) -> None:
@@ -50,7 +56,7 @@ def _note(frame: Frame, departures: dict[Any, list[int]], nanoseconds: int) -> N
         subject.departures = None
         seconds = sorted(seen)[_TOLD_AT // 2] / 1e9
         change, advice = _cause(frame, key, f"such a call takes {seconds * 1e6:,.0f} µs.")
-        _misses.never_fast(frame, key, change, advice, seconds)
+        _never_fast(frame, key, change, advice, seconds)
     elif len(departures) >= _KEYS:
         subject.departures = None
 
@@ -86,3 +92,33 @@ def _effects_of(jitted: Any, args: Any, kwargs: Any) -> str:
     except Exception:  # noqa: BLE001 -- an argument that is gone, a newer JAX: not told
         return ""
     return ", ".join(sorted({str(effect) for effect in effects}))[:160]
+
+
+def _never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...], seconds_per_call: float) -> None:
+    """Tell, once for a function, that its calls do not stay on JAX's fast path, and what such a call takes."""
+    subject, site = frame.subject, user_site(5)
+    miss = CacheMiss(
+        id=next(_misses.IDS.numbers),
+        origin=origin(),
+        function=subject.name,
+        definition=subject.definition,
+        site=site.text,
+        via=site.via,
+        call=frame.call,
+        layer="dispatch",
+        traces=0,
+        lowerings=0,
+        compiles=0,
+        persistent_cache=None,
+        seconds=PhaseSeconds(),
+        reasons=(change.reason,),
+        changes=(change,),
+        compared_with=None,
+        fingerprint=None,
+        signature=key.signature,
+        abstract=key.abstract,
+        advice=advice,
+        seconds_per_call=seconds_per_call,
+    )
+    REGISTRY.count_miss(subject, miss, time.time())
+    HUB.publish(miss)

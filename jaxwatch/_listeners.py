@@ -54,6 +54,7 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
         if not THREAD.open:  # a phase within another: the outer one has looked
             ensure()
         _start(phase, _bare(kwargs.get("fun_name")))
+        REGISTRY.add_overhead("miss", time.perf_counter() - started)
     except RetraceError:
         THREAD.open.pop()  # where the start is refused, JAX tells no end
         if PROGRESS.on:
@@ -61,8 +62,6 @@ def _on_scalar(event: str, _value: float, **kwargs: Any) -> None:
         raise
     except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's call
         REGISTRY.count_dropped("event")
-    finally:
-        REGISTRY.add_overhead("miss", time.perf_counter() - started)
 
 
 def _start(kind: Phase, name: str) -> None:
@@ -113,15 +112,15 @@ def _read_lowered(frame: Frame, where: FrameType | None) -> None:
 def _on_duration(event: str, seconds: float, **kwargs: Any) -> None:
     """Take the end of a phase; it comes also when the phase raised."""
     phase = _PHASES.get(event)
-    if phase is None:
-        _on_disk_duration(event, seconds)
-        return
     started = time.perf_counter()
     try:
+        if phase is None:
+            _on_disk_duration(event, seconds)
+            return
         opened = _ended(phase, _bare(kwargs.get("fun_name")))
         if PROGRESS.on:
             PROGRESS.end()
-        tell = None if opened is None else _end(opened, seconds)
+        tell = None if opened is None else _end(opened, max(0.0, seconds))  # JAX's clock may be set back
         REGISTRY.add_overhead("miss", time.perf_counter() - started)
         if tell is not None:
             tell()  # most of it is the exporters' time, which is counted as theirs

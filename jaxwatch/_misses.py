@@ -20,7 +20,7 @@ from jaxwatch._plan import in_library
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._signature import key_of
 from jaxwatch._wrappers import users_arguments, with_users_argument
-from jaxwatch.errors import RetraceError
+from jaxwatch.errors import JaxwatchWarning, RetraceError
 from jaxwatch.events import (
     Advice,
     AheadOfTime,
@@ -101,26 +101,39 @@ def _inlined_from(frame: Frame) -> bool:
 # ------------------------------------------------------------------ a call's end
 
 
-def finish(frame: Frame) -> None:
-    """Tell of a call in which JAX traced, lowered or compiled its function, once it has returned."""
+def finish(frame: Frame) -> bool:
+    """As ``_finish``; raises nothing but a warning of ours that the program has made an error, and interrupts."""
+    try:
+        return _finish(frame)
+    except JaxwatchWarning:
+        raise
+    except Exception:  # noqa: BLE001 -- without memory, or at the end of the stack: the user's result goes through
+        REGISTRY.count_dropped("event")
+        return False
+
+
+def _finish(frame: Frame) -> bool:
+    """Tell of a call in which JAX traced, lowered or compiled its function, once it has returned.
+
+    Returns:
+        Whether it ran from the cache all the same: JAX told of a trace that ran no body, as that of an equal function
+        (a bound method jitted anew, say), and built nothing.
+    """
     started = time.perf_counter()
     close(frame)
     layer: Layer = "compile" if frame.compiles else "trace"
     inlined = layer == "trace" and (_around(frame) or (frame.key is not None and frame.key.transform))
-    # a trace that nothing follows ran no body: JAX found that of an equal function, a bound method jitted anew say
-    miss = None
+    miss, built = None, bool(frame.compiles or frame.lowerings)
     if inlined:
         _inner.note(frame)
-    elif frame.compiles or frame.lowerings:
-        try:
-            miss = _miss(frame, layer)
-        except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
-            REGISTRY.count_dropped("event")
+    elif built:
+        miss = _miss(frame, layer)
     REGISTRY.add_overhead("miss", time.perf_counter() - started)
     if miss is not None:
         _credit(miss.seconds.total)
         HUB.publish(miss)  # which counts its own time
         _violations.tell(frame.subject, frame.broken, miss)
+    return not inlined and not built
 
 
 def close(frame: Frame) -> None:
@@ -235,44 +248,14 @@ def _disk(results: list[str]) -> DiskResult | None:
     return "miss" if "miss" in results else "hit" if "hit" in results else None
 
 
-def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...], seconds_per_call: float) -> None:
-    """Tell, once for a function, that its calls do not stay on JAX's fast path, and what such a call takes."""
-    subject, site = frame.subject, user_site(4)
-    miss = CacheMiss(
-        id=next(IDS.numbers),
-        origin=origin(),
-        function=subject.name,
-        definition=subject.definition,
-        site=site.text,
-        via=site.via,
-        call=frame.call,
-        layer="dispatch",
-        traces=0,
-        lowerings=0,
-        compiles=0,
-        persistent_cache=None,
-        seconds=PhaseSeconds(),
-        reasons=(change.reason,),
-        changes=(change,),
-        compared_with=None,
-        fingerprint=None,
-        signature=key.signature,
-        abstract=key.abstract,
-        advice=advice,
-        seconds_per_call=seconds_per_call,
-    )
-    REGISTRY.count_miss(subject, miss, time.time())
-    HUB.publish(miss)
-
-
 def failed(frame: Frame, error: BaseException) -> None:
     """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
-    close(frame)
-    if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
-        frame.subject.failed.add(frame.key.signature)
-    if frame.refusal is not None or _around(frame):
-        return
     try:
+        close(frame)
+        if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
+            frame.subject.failed.add(frame.key.signature)
+        if frame.refusal is not None or _around(frame):
+            return
         REGISTRY.count_error(frame.subject)
         event = TraceError(
             origin=origin(),
@@ -293,8 +276,8 @@ def failed(frame: Frame, error: BaseException) -> None:
 
 def ahead_of_time(frame: Frame) -> None:
     """Tell of ``trace``, ``lower`` or ``eval_shape`` of a watched function."""
-    close(frame)
     try:
+        close(frame)
         signature = frame.key.signature if frame.key is not None else None
         _publish_ahead(frame.subject, user_site(2).text, sum(frame.seconds), signature)
     except Exception:  # noqa: BLE001 -- as in `finish`

@@ -240,7 +240,7 @@ class Registry:
     def add_overhead(self, part: str, seconds: float) -> None:
         """Add seconds that jaxwatch itself took: miss, export or scrape."""
         with self.lock:
-            self._overhead[part] = self._overhead.get(part, 0.0) + seconds
+            self._overhead[part] = self._overhead.get(part, 0.0) + max(0.0, seconds)  # a clock may be set back
 
     # -------------------------------------------------------------- reading
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import NamedTuple
 
+from jaxwatch._descriptors import close, is_own, remember
 from jaxwatch._http import Answer, App, RefusedError, Request, refusal, take_request, to_bytes
 from jaxwatch._registry import REGISTRY
 
@@ -82,13 +83,15 @@ class HttpServer:
         bounds: Bounds = _BOUNDS,
     ) -> None:
         listener.settimeout(0)
-        self._listener = listener
+        self._listener = remember(listener)
         self._app, self._hosts, self._on_wake, self._bounds = app, hosts, on_wake, bounds
         self._connections: dict[int, _Connection] = {}
         self._selector = _Selector()
         self._waker, self._woken = socket.socketpair()
         self._waker.settimeout(0)
         self._woken.settimeout(0)
+        for sock in (self._waker, self._woken):
+            remember(sock)
         self._stopping = False
         self._deaf_until = 0.0  # no connection is taken while the process has no more file descriptors
         self._selector.register(listener, selectors.EVENT_READ)
@@ -105,8 +108,9 @@ class HttpServer:
 
     def wake(self) -> None:
         """Have the server's thread call ``on_wake`` soon; from any thread, in microseconds."""
-        with contextlib.suppress(OSError):  # so many wait that one more says nothing new; or it is closed
-            self._waker.send(b"w")
+        with contextlib.suppress(OSError):  # so many wait that one more says nothing new
+            if is_own(self._waker):
+                self._waker.send(b"w")
 
     def close(self) -> None:
         """Stop answering, and free the port and the thread; once more does nothing."""
@@ -114,21 +118,24 @@ class HttpServer:
         self.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(self._bounds.join_seconds)
-        self._listener.close()  # where the thread is kept by a collector: the port is free all the same
+        close(self._listener)  # where the thread is kept by a collector: the port is free all the same
 
     def let_go(self) -> None:
         """Close what a forked child inherited, without a word to the clients, who are its parent's."""
         self._stopping = True
         for sock in (self._listener, self._waker, self._woken, *(one.sock for one in self._connections.values())):
-            sock.close()
+            close(sock)
 
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
         try:
             while not self._stopping:
-                for key, ready in self._selector.select(self._patience()):
-                    self._turn(key.fd, ready)
+                ready = self._selector.select(self._patience())
+                if not is_own(self._woken):  # the program has closed all descriptors: their numbers are its own now
+                    break
+                for key, what in ready:
+                    self._turn(key.fd, what)
                 self._expire()
         except Exception:  # noqa: BLE001 -- nothing of the server may show in the program's output
             REGISTRY.count_exporter_error(EXPORTER)
@@ -136,7 +143,7 @@ class HttpServer:
             for connection in list(self._connections.values()):
                 self._drop(connection)
             for sock in (self._listener, self._waker, self._woken):
-                sock.close()
+                close(sock)
             self._selector.close()
 
     def _turn(self, fd: int, ready: int) -> None:
@@ -171,7 +178,7 @@ class HttpServer:
             self._make_room(len(self._connections))
             return
         self._make_room(self._bounds.connections)
-        sock.settimeout(0)
+        remember(sock).settimeout(0)
         now = time.monotonic()
         connection = _Connection(sock, now + self._bounds.head_seconds, now)
         self._connections[sock.fileno()] = connection
@@ -256,7 +263,9 @@ class HttpServer:
         fd = connection.sock.fileno()
         if self._connections.pop(fd, None) is not None:
             self._selector.unregister(connection.sock)
-            if connection.to_send:  # else the kernel would keep what is left for a client that does not read
+            if connection.to_send and is_own(
+                connection.sock
+            ):  # else the kernel would keep what is left for a client that does not read
                 with contextlib.suppress(OSError):
                     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
-            connection.sock.close()
+            close(connection.sock)

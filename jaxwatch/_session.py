@@ -4,6 +4,7 @@ Imports no jax. Nothing starts before the first function is watched, or ``config
 """
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -58,7 +59,8 @@ def start() -> None:
             try:
                 _open_log(path)
             except LogUnwritableError as error:  # the program goes on without
-                warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
+                with contextlib.suppress(OSError, ValueError):  # a stderr that is closed
+                    warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
         _steady_of_environment()
 
 
@@ -165,8 +167,16 @@ def _write(event: Event, /) -> None:
     """Hand an event to the log; in a forked child the first one starts the ticker, which forking left behind."""
     if SESSION.ticker is None:
         _start_ticker()
-    if SESSION.log is not None:
-        SESSION.log(event)
+    _append(event)
+
+
+def _append(event: Event) -> None:
+    log = SESSION.log
+    while log is not None and not log(event):  # another log took its place meanwhile
+        last, log = log, SESSION.log
+        if log is last:
+            REGISTRY.count_dropped("log_line")
+            return
 
 
 def log_in_use() -> str | None:
@@ -192,11 +202,10 @@ def _start_ticker() -> None:
 
 def write_stats() -> None:
     """Write the figures of the process and of each function to the log, as they are now."""
-    log = SESSION.log
-    if log is None:
+    if SESSION.log is None:
         return
     for event in stats_events():
-        log(event)
+        _append(event)
 
 
 def stats_events() -> Iterator[FunctionStatsEvent | ProcessStatsEvent]:
@@ -231,7 +240,7 @@ def _end() -> None:
         _tell_unmatched()
         write_stats()
         if SESSION.log is not None:
-            SESSION.log(_run("end"))
+            _append(_run("end"))
     except Exception:  # noqa: BLE001 -- at exit nothing of ours may be seen
         REGISTRY.count_dropped("log_line")
 

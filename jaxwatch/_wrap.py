@@ -92,7 +92,8 @@ class WatchedPjitFunction:
         nanoseconds = perf_counter_ns() - started
         thread.top = up
         if frame.seen:
-            _misses.finish(frame)
+            if _misses.finish(frame):
+                cell.add(nanoseconds)
         elif thread.open and under_way():  # inside an outer trace it is no dispatch
             _inner.note(frame)
         else:

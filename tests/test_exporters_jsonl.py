@@ -303,10 +303,88 @@ def test_a_closed_log_writes_into_nobody_elses_file(log: LogFile, tmp_path: Path
     with (tmp_path / "mine.txt").open("w") as mine:  # most likely under the very number
         mine.write("all mine")
         mine.flush()
-        with pytest.warns(JaxwatchWarning, match="loses lines"):
-            log(MISS)
+        assert not log(MISS)
 
     assert (tmp_path / "mine.txt").read_text() == "all mine"
+    assert lost() == 0  # which is for whom it tells that it is closed
+
+
+def test_a_program_that_closes_all_descriptors_gets_its_own_files_back_untouched(log: LogFile, tmp_path: Path) -> None:
+    """As one that makes itself a daemon does; its next file has the log's old number."""
+    log(MISS)
+    os.close(log._fd)
+    with (tmp_path / "mine.txt").open("w") as mine:
+        assert mine.fileno() == log._fd
+        mine.write("all ")
+        mine.flush()
+        log(MISS)
+        log(MISS)
+        mine.write("mine")
+
+    assert (tmp_path / "mine.txt").read_text() == "all mine"
+    assert len(records(Path(log.path))) == 3
+    assert lost() == 0
+
+
+def test_and_where_nothing_has_the_number_the_log_goes_on_too(log: LogFile) -> None:
+    os.close(log._fd)
+    log(MISS)
+
+    assert (len(records(Path(log.path))), lost()) == (1, 0)
+
+
+def test_a_closed_log_closes_nobody_elses_file(log: LogFile, tmp_path: Path) -> None:
+    os.close(log._fd)
+    with (tmp_path / "mine.txt").open("w") as mine:
+        assert mine.fileno() == log._fd
+        log.close()
+        mine.write("still open")
+
+    assert (tmp_path / "mine.txt").read_text() == "still open"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("read", [False, True])
+def test_a_pipe_is_refused_whether_somebody_reads_it_or_not(read: bool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK) if read else None
+    try:
+        with pytest.raises(LogUnwritableError, match=r"it is a pipe or a socket\. Give --log"):
+            LogFile(tmp_path / "pipe")
+    finally:
+        if reader is not None:
+            os.close(reader)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_log_that_is_replaced_by_a_pipe_loses_lines_and_holds_nobody_up(log: LogFile) -> None:
+    log(MISS)
+    os.unlink(log.path)
+    os.mkfifo(log.path)
+    with pytest.warns(JaxwatchWarning, match="loses lines"):
+        log(MISS)
+    os.unlink(log.path)
+    log(MISS)
+
+    assert (len(records(Path(log.path))), lost()) == (1, 1)
+
+
+def test_without_descriptors_lines_are_lost_and_counted_until_there_are_some(
+    log: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log(MISS)
+    os.unlink(log.path)
+
+    def none_left(*_: Any) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "open", none_left)
+        with pytest.warns(JaxwatchWarning, match="too many open files"):
+            log(MISS)
+    log(MISS)
+
+    assert (len(records(Path(log.path))), lost()) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ OF_NO_MODULE = {
     "suites",
     "pytest_report",
     "pytest_baseline",
+    "faults",
+    "soak",
 }
 
 

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import cores
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -292,6 +293,28 @@ def test_a_function_that_jax_finds_equal_to_an_earlier_one_is_not_traced_and_mis
 
     assert (len(one.ran), len(two.ran)) == (2, 0)
     assert events.reasons == [("first_call",), ("first_call",)]
+
+
+@pytest.mark.parametrize("core", cores.CORES)
+def test_a_call_that_finds_its_trace_and_builds_nothing_is_one_from_the_cache(core: str) -> None:
+    """JAX tells of a trace in which no body runs, off the fast path, once another function's cache was cleared."""
+    with cores.in_use(core), cores.told():
+        bodies = []
+
+        def chatty(x: Any) -> Any:
+            bodies.append(1)
+            jax.debug.callback(lambda _: None, x)
+            return x + 1
+
+        made, other = jaxwatch.jit(chatty), jaxwatch.jit(lambda x: x)
+        made(X), other(X)
+        for _ in range(3):
+            other.clear_cache()
+            made(X)
+        found = jaxwatch.stats(made)
+
+        assert len(bodies) == 1
+        assert (found.calls, found.compiles, sum(found.dispatch.values())) == (4, 1, 3)
 
 
 def test_a_function_whose_history_was_dropped_is_not_said_to_be_new(

@@ -129,6 +129,30 @@ def test_closing_gives_up_on_one_that_hangs_and_counts_what_is_lost() -> None:
     assert REGISTRY.snapshot().dropped["hook_call"] == lost
 
 
+def test_where_no_thread_can_be_had_the_next_event_tries_again_and_closing_does_not_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Event] = []
+    subscription = subscribe(seen.append)
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        HUB.publish(miss(1))
+    HUB.publish(miss(2))
+    subscription.close()
+
+    assert seen == [miss(1), miss(2)]
+    unlucky = subscribe(seen.append)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        HUB.publish(miss(3))
+        unlucky.close()
+    assert REGISTRY.snapshot().dropped["hook_call"] == 1
+
+
 def test_what_a_callback_compiles_itself_is_no_event() -> None:
     seen: list[Event] = []
     inner = jaxwatch.jit(lambda x: x - 1)

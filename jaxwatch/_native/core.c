@@ -336,8 +336,10 @@ static PyObject *worked(Frame *frame, PyObject *result, uint64_t ns) {
         PyErr_Clear();
         return result;
     }
-    if (seen(object)) done = PyObject_CallOneArg(on_finish, object);
-    else if (frame->left) done = PyObject_CallFunction(on_left, "OK", object, (unsigned long long)ns);
+    if (seen(object)) {
+        done = PyObject_CallOneArg(on_finish, object);
+        if (done == Py_True) frame->cell->dispatch[bucket(ns)]++; /* nothing was built: it ran from the cache */
+    } else if (frame->left) done = PyObject_CallFunction(on_left, "OK", object, (unsigned long long)ns);
     else return result;
     if (!done) Py_CLEAR(result);
     Py_XDECREF(done);

@@ -54,6 +54,12 @@ class LogUnreadableError(JaxwatchError, OSError):
     slug = "log-unreadable"
 
 
+class ReportUnwritableError(JaxwatchError, OSError):
+    """A file that a command was to write cannot be written."""
+
+    slug = "report-unwritable"
+
+
 class ParquetError(JaxwatchError, OSError):
     """A folder of Parquet files cannot be written or read."""
 

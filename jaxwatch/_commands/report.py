@@ -1,31 +1,66 @@
-"""``jaxwatch report``."""
+"""``jaxwatch report``: a loop that reads, a builder, and a table of forms that the report is written in."""
 
 import os
 import shlex
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from jaxwatch._commands.output import passed_over, written
+from jaxwatch._commands.output import passed_over, put_to, written
+
+if TYPE_CHECKING:
+    from jaxwatch._records import Record
+    from jaxwatch._report import Report
+
+# Each takes a file: the option, which is also the renderer's name, and its help.
+_FORMS: Mapping[str, str] = {
+    "json": "All figures.",
+}
+
+
+def _forms(command: Callable[..., int]) -> Callable[..., int]:
+    for form, told in reversed(list(_FORMS.items())):
+        command = click.option(f"--{form}", metavar="FILE", help=f"{told} - for stdout.")(command)
+    return command
 
 
 @click.command(short_help="Report on event logs.")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--all", "everything", is_flag=True, help="Small findings too, and nothing cut short.")
+@_forms
 @click.option("--unknown", is_flag=True, help="A bug report on the misses without a known reason, ready to send.")
-def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
+def report(*, logs: tuple[str, ...], everything: bool, unknown: bool, **forms: str | None) -> int:
     """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote.
 
     LOG may also be a folder of them (*.jsonl, *.jsonl.gz), or the one that `jaxwatch export` made.
     """
+    files = {form: path for form, path in forms.items() if path is not None}
+    if list(files.values()).count("-") > 1:
+        raise click.UsageError("stdout has room for one form: give the others a FILE.")
     if unknown:
+        if files:
+            raise click.UsageError(f"--unknown is a report of its own: it has no --{next(iter(files))}.")
         return _report_unknown(logs)
-    if len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss")):
-        return _report_folder(logs[0], everything=everything)
+    is_folder = len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss"))
+    found = _of_folder(logs[0]) if is_folder else _of_logs(logs)
+    return _write(found, files, everything=everything, more=f"jaxwatch report {shlex.join(logs)} --all")
+
+
+class _Found(NamedTuple):
+    """What the logs come to: the report, and what is to be said of the lines that were passed over."""
+
+    report: "Report"
+    passed_over: str
+
+
+def _of_logs(logs: Sequence[str], takers: Sequence[Callable[["Record"], None]] = ()) -> _Found:
+    """Read the logs once: each record goes to the builder, and to each of ``takers``."""
     from jaxwatch._reader import read_log  # noqa: PLC0415 -- `run` needs none of it
     from jaxwatch._report import ReportBuilder  # noqa: PLC0415
     from jaxwatch.errors import LogUnreadableError  # noqa: PLC0415
-    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415
 
     reading, builder = read_log(logs), ReportBuilder()
     for record in reading:
@@ -33,28 +68,37 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool) -> int:
         builder.add(record)
         if builder.faults > faults:
             reading.fault(f"is a malformed {record['event']}")
+        for take in takers:
+            take(record)
     faulty = passed_over(reading.faults, reading.named)
     if not reading.events:
         problem = f"no event in {', '.join(logs)}" + (f"; {faulty}." if reading.faults else ": nothing was written.")
         raise LogUnreadableError(problem, "Give a log that --log or JAXWATCH_LOG wrote.")
-    more = f"jaxwatch report {shlex.join(logs)} --all"
-    found = builder.build(program=os.path.basename(logs[0]))
-    code = written(lambda: RENDERERS["terminal"](found, sys.stdout, everything=everything, more=more))
-    if reading.faults:
-        left_out = reading.faults - len(reading.named)
-        sys.stderr.write(f"jaxwatch: {faulty}{f'; and {left_out:,} more' if left_out else ''}\n")
-    return code
+    left_out = reading.faults - len(reading.named)
+    told = f"{faulty}{f'; and {left_out:,} more' if left_out else ''}" if reading.faults else ""
+    return _Found(builder.build(program=os.path.basename(logs[0])), told)
 
 
-def _report_folder(folder: str, *, everything: bool) -> int:
+def _of_folder(folder: str) -> _Found:
     from jaxwatch._columnar.report import report_on  # noqa: PLC0415 -- an extra, duckdb, is needed for it
-    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415 -- as above
 
     found, faults, named = report_on(folder)
-    more = f"jaxwatch report {shlex.quote(folder)} --all"
-    code = written(lambda: RENDERERS["terminal"](found, sys.stdout, everything=everything, more=more))
-    if faults:
-        sys.stderr.write(f"jaxwatch: {passed_over(faults, named)}\n")
+    return _Found(found, passed_over(faults, named) if faults else "")
+
+
+def _write(found: _Found, files: Mapping[str, str], *, everything: bool, more: str) -> int:
+    """Write each file, and what people read to stdout, unless one of the files is that."""
+    from jaxwatch.renderers import RENDERERS  # noqa: PLC0415 -- as above
+
+    code = 0
+    for form, path in {**files, **({} if "-" in files.values() else {"terminal": "-"})}.items():
+        write = partial(RENDERERS[form], found.report, everything=everything, more=more)
+        if path == "-":
+            code = written(partial(write, sys.stdout)) or code
+        else:
+            put_to(path, f"--{form}", write)
+    if found.passed_over:
+        sys.stderr.write(f"jaxwatch: {found.passed_over}\n")
     return code
 
 

@@ -3,7 +3,7 @@
 from typing import Protocol, TextIO
 
 from jaxwatch._report_data import Report
-from jaxwatch.renderers import headline, terminal
+from jaxwatch.renderers import as_json, headline, terminal
 
 
 class Renderer(Protocol):
@@ -20,4 +20,5 @@ def _one_line(report: Report, stream: TextIO, *, everything: bool = False, more:
 RENDERERS: dict[str, Renderer] = {
     "terminal": terminal.write,
     "line": _one_line,
+    "json": as_json.write,
 }

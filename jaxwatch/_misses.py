@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from jaxwatch import _advisor, _compat, _guards, _inner, _limits, _options, _program_advice
+from jaxwatch import _advisor, _annotate, _compat, _guards, _inner, _limits, _options, _program_advice
 from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, Phase
 from jaxwatch._history import HISTORY, Explanation, Remembered
@@ -63,6 +63,8 @@ def begin(frame: Frame, phase: Phase) -> None:
         frame.key = key_of(plan, frame.args, frame.kwargs, redact=_options.redacted(), like=like)
     except Exception:  # noqa: BLE001 -- no key: told as `unknown`; the program goes on
         REGISTRY.count_dropped("key")
+    if not frame.aot and not _around(frame):
+        _annotate.begin(frame)
     if not frame.aot and _guards.any_for(frame.subject):
         _judge(frame, phase)
 
@@ -117,6 +119,7 @@ def finish(frame: Frame) -> None:
             miss = _miss(frame, layer)
         except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
             REGISTRY.count_dropped("event")
+    _annotate.end(frame, miss)
     REGISTRY.add_overhead("miss", time.perf_counter() - started)
     if miss is not None:
         _credit(miss.seconds.total)
@@ -300,6 +303,7 @@ def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...
 def failed(frame: Frame, error: BaseException) -> None:
     """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
     close(frame)
+    _annotate.end(frame, error=error)
     if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
         frame.subject.failed.add(frame.key.signature)
     if frame.refusal is not None or _around(frame):

@@ -83,6 +83,19 @@ class _Chosen:
     """What the program chose by ``configure``, over the environment."""
 
     redact: bool | None = None
+    annotate: bool | None = None
+
+
+def annotate(chosen: bool | None) -> None:  # noqa: FBT001 -- as below
+    """Choose whether misses are annotated in a trace of ``jax.profiler``; None: as the environment says."""
+    _Chosen.annotate = chosen
+
+
+def annotated(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether ``configure(annotate=…)`` or ``JAXWATCH_ANNOTATE=1`` puts misses into a trace of ``jax.profiler``."""
+    if _Chosen.annotate is not None:
+        return _Chosen.annotate
+    return environ.get("JAXWATCH_ANNOTATE", "").strip().lower() in {"1", "on", "true", "yes"}
 
 
 def redact(chosen: bool | None) -> None:  # noqa: FBT001 -- the one thing that it is for

@@ -59,7 +59,9 @@ def start() -> None:
                 warnings.warn(str(error), JaxwatchWarning, stacklevel=2)
 
 
-def configure(*, log: Any = None, console: bool | None = None, redact: bool | None = None) -> None:
+def configure(
+    *, log: Any = None, console: bool | None = None, redact: bool | None = None, annotate: bool | None = None
+) -> None:
     """Set what jaxwatch does in this process; what is left out stays as it is.
 
     Args:
@@ -67,6 +69,7 @@ def configure(*, log: Any = None, console: bool | None = None, redact: bool | No
         console: Whether recompiles are told by structlog, on stderr where the program did not configure it.
         redact: Whether values of static arguments, and the program's own arguments, are kept out of all that is told;
             in place of ``JAXWATCH_REDACT``. Names, paths, shapes and keys of dictionaries are told in any case.
+        annotate: Whether misses are put into the traces of ``jax.profiler``, in place of ``JAXWATCH_ANNOTATE``.
 
     Raises:
         LogUnwritableError: The log cannot be opened.
@@ -78,8 +81,12 @@ def configure(*, log: Any = None, console: bool | None = None, redact: bool | No
         raise BadOptionError(f"configure(console={console!r}) is neither True nor False.", "Give a bool.")
     if redact is not None and not isinstance(redact, bool):
         raise BadOptionError(f"configure(redact={redact!r}) is neither True nor False.", "Give a bool.")
+    if annotate is not None and not isinstance(annotate, bool):
+        raise BadOptionError(f"configure(annotate={annotate!r}) is neither True nor False.", "Give a bool.")
     if redact is not None:
         _options.redact(redact)
+    if annotate is not None:
+        _options.annotate(annotate)
     if log is not None:
         with SESSION.lock:
             _open_log(log)

@@ -1,0 +1,68 @@
+"""Misses in the trace that ``jax.profiler`` writes: an annotation from a miss's first phase until its call returned.
+
+Off unless asked for; a call from the cache never comes here. An annotation is an object of its own: which of two ends
+first does not matter, and one that is never ended, as its call was abandoned, ends when its frame goes.
+"""
+
+from typing import Any
+
+import jax
+
+from jaxwatch import _options
+from jaxwatch._frames import Frame
+from jaxwatch._registry import REGISTRY
+from jaxwatch._words import changes_text
+from jaxwatch.events import CacheMiss
+
+# The profiler writes all in one text, `name#key=value,key=value#`, and reads it without escapes; within brackets that
+# are closed again a comma is part of the value.
+_AS_TEXT = str.maketrans({"#": "＃"})  # noqa: RUF001 -- looks like it, and is read as text
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def begin(frame: Frame) -> None:
+    """Begin the annotation of a call that misses, where that is asked for and a profiler runs."""
+    if not _options.annotated():
+        return
+    try:
+        kind: Any = jax.profiler.TraceAnnotation
+        if kind.is_enabled():
+            annotation = kind(f"jaxwatch: {_name(frame.subject.name)}", call=frame.call)
+            annotation.__enter__()
+            frame.annotation = annotation
+    except Exception:  # noqa: BLE001 -- a fault of ours must not reach the user's call
+        REGISTRY.count_dropped("event")
+
+
+def end(frame: Frame, miss: CacheMiss | None = None, error: BaseException | None = None) -> None:
+    """End the annotation, if the frame has one, with what is known by now."""
+    annotation, frame.annotation = frame.annotation, None
+    if annotation is None:
+        return
+    try:
+        if miss is not None:
+            told = changes_text(miss.changes)
+            annotation.set_metadata(reason=miss.reasons[0], layer=miss.layer, site=value(miss.site))
+            annotation.set_metadata(changes=value(told))
+        elif error is not None:
+            annotation.set_metadata(error=value(type(error).__qualname__))
+    except Exception:  # noqa: BLE001 -- as above
+        REGISTRY.count_dropped("event")
+    finally:
+        annotation.__exit__(None, None, None)
+
+
+def _name(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode().translate(_AS_TEXT)
+
+
+def value(text: str) -> str:
+    """Return a text as the value of an annotation, which the profiler reads back whole; without quotes."""
+    shown, expected = _name(text).replace("'", "").replace('"', ""), []
+    for character in shown:
+        if character in _OPEN:
+            expected.append(_CLOSE[_OPEN.index(character)])
+        elif character in _CLOSE and (not expected or expected.pop() != character):
+            expected = ["never closed"]
+            break
+    return shown if not expected else shown.translate(dict.fromkeys(map(ord, _OPEN + _CLOSE + ","), " "))

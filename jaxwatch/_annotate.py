@@ -58,11 +58,14 @@ def _name(text: str) -> str:
 
 def value(text: str) -> str:
     """Return a text as the value of an annotation, which the profiler reads back whole; without quotes."""
-    shown, expected = _name(text).replace("'", "").replace('"', ""), []
+    shown, expected, parts = _name(text).replace("'", "").replace('"', ""), [], []
     for character in shown:
         if character in _OPEN:
             expected.append(_CLOSE[_OPEN.index(character)])
         elif character in _CLOSE and (not expected or expected.pop() != character):
-            expected = ["never closed"]
+            expected.append("never closed")
             break
-    return shown if not expected else shown.translate(dict.fromkeys(map(ord, _OPEN + _CLOSE + ","), " "))
+        parts.append(";" if character == "," and not expected else character)
+    if expected:
+        return shown.translate(dict.fromkeys(map(ord, _OPEN + _CLOSE + ","), " "))
+    return "".join(parts)

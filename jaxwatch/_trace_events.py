@@ -6,8 +6,9 @@ dispatch, say) is not known, and is drawn as nothing. Slices never overlap on a 
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from jaxwatch import _records
 from jaxwatch._processes import Process, Processes
@@ -24,7 +25,6 @@ TRACKS_OF_THREAD = 16
 _TEXT_CHARACTERS = 400
 _CHANGES = 5
 _OTHER = "other threads"
-_OUTSIDE = "outside watched calls"
 _OWN_PIDS = 1 << 22  # above all of Linux
 
 
@@ -56,6 +56,30 @@ class _Tracks:
         return tid, begin, thread if len(tracks) == 1 else f"{thread} ({len(tracks)})"
 
 
+class _Told(NamedTuple):
+    """What a record is in a trace: a slice that ends when it was written, or an instant.
+
+    Attributes:
+        name: What is written on it.
+        kind: Its category.
+        args: What is told beside.
+        seconds: How long it took; None: an instant.
+        beside: Of which of its thread's tracks it is.
+        phases: The slices within, one after the other, in seconds.
+        cost: Seconds that count as compiling.
+        misses: Misses that it counts as.
+    """
+
+    name: str
+    kind: str
+    args: Mapping[str, Any]
+    seconds: float | None = None
+    beside: str = ""
+    phases: Mapping[str, float] = MappingProxyType({})
+    cost: float = 0.0
+    misses: int = 0
+
+
 class TraceEvents:
     """Takes records one by one, and returns what each is in a trace. Not thread-safe."""
 
@@ -66,26 +90,25 @@ class TraceEvents:
         self._tracks = _Tracks()
         self._sums: dict[int, tuple[int, float]] = {}  # by process: misses, seconds of compiling
         self._versions: dict[int, str] = {}
-        self._handlers = {
-            "cache_miss": self._miss,
-            "eager_compile": self._eager,
-            "ahead_of_time": self._ahead_of_time,
-            "trace_error": self._error,
-            "violation": self._violation,
-            "run": self._run,
-            "process_stats": self._stats,
-        }
 
     def add(self, record: Record) -> list[TraceEvent]:
         """Return the events of a record; none of one that is malformed, or not known."""
         event = record.get("event")
-        handler = self._handlers.get(event) if isinstance(event, str) else None
-        if handler is None:
+        read = _READ.get(event) if isinstance(event, str) else None
+        if read is None:
             return []
         try:
-            return list(handler(record))
+            told, thread = read(record), _records.text(record, "thread_name")
+            process = self._processes.find(record)  # once: what begins a process is a new one each time
+            pid, moment = self._pid(process, record), round(1e6 * _records.unix_seconds(record))
         except MalformedError:
             return []
+        self._learn(process, record)
+        if told is None:
+            return []
+        if told.seconds is None:
+            return [_instant(told, pid, moment)]
+        return [*self._slices(told, process, thread, pid, moment), *self._counters(told, process, pid, moment)]
 
     def end(self) -> Iterator[TraceEvent]:
         """Yield the names of the processes, once all records were added."""
@@ -100,129 +123,129 @@ class TraceEvents:
             if version := self._versions.get(process.number):
                 yield _metadata("process_labels", pid, labels=_text(version))
 
-    # ------------------------------------------------------------------ of each kind of record
-
-    def _miss(self, record: Record) -> Iterator[TraceEvent]:
-        miss = _records.miss(record)
-        phases = record["seconds"]
-        within = _records.seconds(record, "compiled_within_seconds") if "compiled_within_seconds" in record else 0.0
-        lengths = {name: _records.seconds(phases, name) for name in ("trace", "lower", "backend_compile")}
-        process, pid, end = self._origin(record)
-        if miss.layer == "dispatch":
-            yield from self._instant(record, f"{miss.function}: off the fast path", _miss_args(miss))
-            return
-        lengths["trace"] += within  # what has an event of its own happened while it was traced
-        kind = "recompile" if miss.is_recompile else "first_call"
-        slices = self._slice(record, miss.function, kind, sum(lengths.values()), _miss_args(miss))
-        for event in slices:
-            yield event
-            if event["ph"] == "X":
-                yield from _phases(event, lengths)
-        yield from self._count(process, pid, end, miss.seconds, misses=1)
-
-    def _eager(self, record: Record) -> Iterator[TraceEvent]:
-        function, site = _records.text(record, "function"), _records.text(record, "site")
-        seconds, via = _records.seconds(record, "seconds"), _records.text_or_none(record, "via")
-        args = {"site": site, "via": via, "persistent_cache": _records.text_or_none(record, "persistent_cache")}
-        yield from self._slice(record, f"{function}, outside jit", "eager_compile", seconds, args, _OUTSIDE)
-        yield from self._count(*self._origin(record), seconds)
-
-    def _ahead_of_time(self, record: Record) -> Iterator[TraceEvent]:
-        function, args = _records.text(record, "function"), _named(record, "definition", "site")
-        seconds = _records.seconds(record, "seconds")
-        yield from self._slice(record, f"{function}, ahead of time", "ahead_of_time", seconds, args, _OUTSIDE)
-        yield from self._count(*self._origin(record), seconds)
-
-    def _error(self, record: Record) -> Iterator[TraceEvent]:
-        function, args = _records.text(record, "function"), _named(record, "definition", "site", "error")
-        seconds = _records.seconds(record, "seconds")
-        yield from self._slice(record, f"{function} raised {args['error']}", "trace_error", seconds, args, _OUTSIDE)
-        yield from self._count(*self._origin(record), seconds)
-
-    def _violation(self, record: Record) -> Iterator[TraceEvent]:
-        function, args = _records.text(record, "function"), _named(record, "action")
-        yield from self._instant(record, f"guard broken: {function}", args)
-
-    def _run(self, record: Record) -> Iterator[TraceEvent]:
-        phase, program = _records.text(record, "phase"), _records.text(record, "program")
-        code = _records.exit_code(record)
-        process, _, _ = self._origin(record)
-        if process.program is None or os.path.isabs(program):
-            process.program = program
-        args = {} if code is None else {"exit_code": str(code)}
-        yield from self._instant(record, f"run {phase}", args)
-
-    def _stats(self, record: Record) -> Iterator[TraceEvent]:
-        found = {name: _records.text_or_none(record, f"{name}_version") for name in ("jax", "jaxlib")}
-        process, _, _ = self._origin(record)
-        self._versions[process.number] = ", ".join(f"{name} {version}" for name, version in found.items() if version)
-        yield from ()
-
-    # ------------------------------------------------------------------ forms
-
-    def _origin(self, record: Record) -> tuple[Process, int, int]:
-        """Return the process that a record is of, its pid in the trace, and when the record was written, in µs."""
-        process = self._processes.find(record)
+    def _pid(self, process: Process, record: Record) -> int:
         if (pid := self._pids.get(process.number)) is None:
             pid = _records.whole(record, "pid")
             if pid in self._taken or pid >= _OWN_PIDS:  # as pid 1 of each container, or after a restart
                 pid = _OWN_PIDS + process.number
             self._taken.add(pid)
             self._pids[process.number] = pid
-        return process, pid, round(1e6 * _records.unix_seconds(record))
+        return pid
 
-    def _slice(  # noqa: PLR0913, PLR0917 -- what a slice has
-        self, record: Record, name: str, kind: str, seconds: float, args: Mapping[str, Any], beside: str = ""
-    ) -> Iterator[TraceEvent]:
-        thread = _records.text(record, "thread_name") + (f", {beside}" if beside else "")
-        process, pid, end = self._origin(record)
-        begin = max(end - round(1e6 * seconds), 0)
-        tid, begin, new = self._tracks.place(process.number, thread, begin, end)
+    def _learn(self, process: Process, record: Record) -> None:
+        program = record.get("program")
+        if record["event"] == "run" and isinstance(program, str):
+            if process.program is None or os.path.isabs(program):
+                process.program = program[: _records.TEXT_CHARACTERS]
+        elif record["event"] == "process_stats":
+            found = {name: record.get(f"{name}_version") for name in ("jax", "jaxlib")}
+            told = (f"{name} {version}" for name, version in found.items() if isinstance(version, str) and version)
+            self._versions[process.number] = ", ".join(told)
+
+    def _slices(self, told: _Told, process: Process, thread: str, pid: int, end: int) -> Iterator[TraceEvent]:
+        begin = max(end - round(1e6 * (told.seconds or 0.0)), 0)
+        track = f"{thread}, {told.beside}" if told.beside else thread
+        tid, begin, new = self._tracks.place(process.number, track, begin, end)
         if new is not None:
             yield _metadata("thread_name", pid, tid, name=_text(new))
             yield _metadata("thread_sort_index", pid, tid, sort_index=tid)
-        yield {
-            "name": _text(name),
-            "cat": kind,
-            "ph": "X",
-            "ts": begin,
-            "dur": end - begin,
-            "pid": pid,
-            "tid": tid,
-            "args": _texts(args),
-        }
+        where: TraceEvent = {"ph": "X", "ts": begin, "dur": max(end - begin, 0), "pid": pid, "tid": tid}
+        yield {"name": _text(told.name), "cat": told.kind, **where, "args": _texts(told.args)}
+        yield from _phases(where, told.phases)
 
-    def _instant(self, record: Record, name: str, args: Mapping[str, Any]) -> Iterator[TraceEvent]:
-        _, pid, moment = self._origin(record)
-        yield {
-            "name": _text(name),
-            "cat": _records.text(record, "event"),
-            "ph": "i",
-            "s": "p",
-            "ts": moment,
-            "pid": pid,
-            "tid": 0,
-            "args": _texts(args),
-        }
-
-    def _count(self, process: Process, pid: int, end: int, seconds: float, *, misses: int = 0) -> Iterator[TraceEvent]:
+    def _counters(self, told: _Told, process: Process, pid: int, end: int) -> Iterator[TraceEvent]:
         before = self._sums.get(process.number, (0, 0.0))
-        now = self._sums[process.number] = before[0] + misses, before[1] + seconds
-        counters = {"compile seconds so far": {"seconds": round(now[1], 6)}}
-        if misses:
+        now = self._sums[process.number] = before[0] + told.misses, before[1] + told.cost
+        counters: dict[str, dict[str, float]] = {"compile seconds so far": {"seconds": round(now[1], 6)}}
+        if told.misses:
             counters["misses so far"] = {"misses": now[0]}
         for name, value in counters.items():
             yield {"name": name, "ph": "C", "ts": end, "pid": pid, "args": value}
 
 
-def _phases(miss: TraceEvent, lengths: Mapping[str, float]) -> Iterator[TraceEvent]:
-    """Yield the phases of a miss, one after the other, to its end."""
-    at = float(miss["ts"] + miss["dur"]) - 1e6 * sum(lengths.values())
+# ------------------------------------------------------------------ of each kind of record
+
+
+def _miss(record: Record) -> _Told:
+    miss, phases = _records.miss(record), record["seconds"]
+    lengths = {name: _records.seconds(phases, name) for name in ("trace", "lower", "backend_compile")}
+    if miss.layer == "dispatch":
+        return _Told(f"{miss.function}: off the fast path", "dispatch", _miss_args(miss))
+    if record.get("compiled_within_seconds") is not None:  # has an event of its own, and happened while it was traced
+        lengths["trace"] += _records.seconds(record, "compiled_within_seconds")
+    return _Told(
+        miss.function,
+        "recompile" if miss.is_recompile else "first_call",
+        _miss_args(miss),
+        seconds=sum(lengths.values()),
+        phases=lengths,
+        cost=miss.seconds,
+        misses=1,
+    )
+
+
+def _outside(record: Record, name: str, args: Mapping[str, Any]) -> _Told:
+    seconds = _records.seconds(record, "seconds")
+    return _Told(name, str(record["event"]), args, seconds=seconds, beside="outside watched calls", cost=seconds)
+
+
+def _eager(record: Record) -> _Told:
+    args = {name: _records.text_or_none(record, name) for name in ("via", "persistent_cache")}
+    args |= _named(record, "site")
+    return _outside(record, f"{_records.text(record, 'function')}, outside jit", args)
+
+
+def _ahead_of_time(record: Record) -> _Told:
+    args = _named(record, "definition", "site")
+    return _outside(record, f"{_records.text(record, 'function')}, ahead of time", args)
+
+
+def _error(record: Record) -> _Told:
+    args = _named(record, "definition", "site", "error")
+    return _outside(record, f"{_records.text(record, 'function')} raised {args['error']}", args)
+
+
+def _violation(record: Record) -> _Told:
+    return _Told(f"guard broken: {_records.text(record, 'function')}", "violation", _named(record, "action"))
+
+
+def _run(record: Record) -> _Told:
+    phase, code = _records.text(record, "phase"), _records.exit_code(record)
+    return _Told(f"run {phase}", "run", {**_named(record, "program"), "exit_code": code})
+
+
+def _stats(_record: Record) -> None:
+    """It is no event of the trace; of the process, it tells the versions."""
+
+
+_READ: Mapping[str, Callable[[Record], _Told | None]] = {
+    "cache_miss": _miss,
+    "eager_compile": _eager,
+    "ahead_of_time": _ahead_of_time,
+    "trace_error": _error,
+    "violation": _violation,
+    "run": _run,
+    "process_stats": _stats,
+}
+
+
+# ------------------------------------------------------------------ forms
+
+
+def _instant(told: _Told, pid: int, moment: int) -> TraceEvent:
+    where: TraceEvent = {"ph": "i", "s": "p", "ts": moment, "pid": pid, "tid": 0}
+    return {"name": _text(told.name), "cat": told.kind, **where, "args": _texts(told.args)}
+
+
+def _phases(where: TraceEvent, lengths: Mapping[str, float]) -> Iterator[TraceEvent]:
+    """Yield the phases of a slice, one after the other, to its end."""
+    first, last = where["ts"], where["ts"] + where["dur"]
+    at = last - 1e6 * sum(lengths.values())
     for name, seconds in lengths.items():
         begin, at = at, at + 1e6 * seconds
-        first, last = (min(max(round(edge), miss["ts"]), miss["ts"] + miss["dur"]) for edge in (begin, at))
+        begins, ends = (min(max(round(edge), first), last) for edge in (begin, at))
         if seconds:
-            told = {**miss, "name": name.replace("_", " "), "cat": "phase", "ts": first, "dur": last - first}
+            told = {"name": name.replace("_", " "), "cat": "phase", **where, "ts": begins, "dur": ends - begins}
             yield {**told, "args": {"seconds": seconds}}
 
 

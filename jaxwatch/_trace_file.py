@@ -11,6 +11,7 @@ from jaxwatch._records import Record
 from jaxwatch._trace_events import TraceEvents
 from jaxwatch.errors import ReportUnwritableError
 
+_ENCODED = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False).encode
 _PART = ".part"
 _HEAD = '{"displayTimeUnit":"ms","otherData":{"by":"jaxwatch","clock":"unix, microseconds"},"traceEvents":[\n'
 
@@ -74,9 +75,9 @@ class TraceFile:
     def _write(self, event: dict[str, Any]) -> None:
         if self._file is None:
             return
-        text = json.dumps(event, separators=(",", ":"), allow_nan=False)
+        text = f"{',' if self.count else ''}{_ENCODED(event)}\n"
         try:
-            self._file.write(f"{',' if self.count else ''}{text}\n".encode("ascii"))
+            self._file.write(text.encode("ascii"))
         except OSError as error:
             raise self._unwritable(error) from error
         self.count += 1

@@ -283,4 +283,8 @@ def _key_of(miss: SeenMiss) -> CauseKey:
 
 def _without_lines(kind: str, reason: str, differences: tuple[tuple[str, str], ...]) -> CauseKey:
     """Return what a cause is on either side: the notes of some hold lines, which shift."""
-    return kind, reason, tuple(sorted({(what, _LINE.sub("", where)) for what, where in differences}))
+    return (
+        kind,
+        reason,
+        tuple(sorted({(what, _LINE.sub("", where) if ":" in where else where) for what, where in differences})),
+    )

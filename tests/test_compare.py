@@ -65,7 +65,7 @@ def a_run(*more: Rec, calls: int = 100, **of_all: Any) -> list[Rec]:
     ]
 
 
-def moved(records: Sequence[Rec], lines: int = 7, folder: str = "/tmp/pr-12/checkout") -> list[Rec]:
+def moved(records: Sequence[Rec], lines: int = 7, folder: str = "/builds/pr-12/checkout") -> list[Rec]:
     """Return a run as of another checkout, in which all lines have shifted."""
     told = json.dumps(records).replace("/home/u/proj", folder)
     shifted = re.sub(r"\.py:(\d+)", lambda found: f".py:{int(found[1]) + lines}", told)
@@ -194,7 +194,7 @@ def test_what_the_misses_differ_by_is_told_to_the_last_one(before: list[Rec], af
 
 
 def test_a_first_call_is_told_and_does_not_count() -> None:
-    new = {"function": "decode", "definition": "/home/u/proj/serve.py:9"}
+    new: Any = {"function": "decode", "definition": "/home/u/proj/serve.py:9"}
     found = compared(a_run(), [*a_run(), miss(2, call=1, **new)])
 
     assert [(row.function, row.reason, row.counted) for row in found.misses] == [("decode", "first_call", 0)]
@@ -304,7 +304,7 @@ def test_programs_that_are_others_for_the_same_arguments_are_told() -> None:
 
 def test_other_versions_are_told_in_one_line_and_programs_with_them() -> None:
     def run(version: str) -> list[Rec]:
-        names = {"jax_version": version, "jaxlib_version": version, "version": "0.1.0", "backend": "cpu"}
+        names: Any = {"jax_version": version, "jaxlib_version": version, "version": "0.1.0", "backend": "cpu"}
         both = [slow(1.0, fingerprint=version, function=name) for name in ("f", "g")]
         return [*both, record("process_stats", **names, overhead_seconds={})]
 

@@ -1,9 +1,12 @@
-"""Misses in the trace that ``jax.profiler`` writes: an annotation from a miss's first phase until its call returned.
+"""Misses in the trace that ``jax.profiler`` writes: an annotation from a miss's first phase until it is compiled.
 
-Off unless asked for; a call from the cache never comes here. An annotation is an object of its own: which of two ends
-first does not matter, and one that is never ended, as its call was abandoned, ends when its frame goes.
+Off unless asked for; a call from the cache never comes here. It ends with the compile, and not with the call, so that
+it lies within JAX's own annotation of the call: Perfetto leaves out what lies across the end of another one. Each is an
+object of its own: which of two ends first does not matter, and one that is never ended, as its call was abandoned, ends
+when its frame goes.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -11,8 +14,6 @@ import jax
 from jaxwatch import _options
 from jaxwatch._frames import Frame
 from jaxwatch._registry import REGISTRY
-from jaxwatch._words import changes_text
-from jaxwatch.events import CacheMiss
 
 # The profiler writes all in one text, `name#key=value,key=value#`, and reads it without escapes; within brackets that
 # are closed again a comma is part of the value.
@@ -34,18 +35,13 @@ def begin(frame: Frame) -> None:
         REGISTRY.count_dropped("event")
 
 
-def end(frame: Frame, miss: CacheMiss | None = None, error: BaseException | None = None) -> None:
-    """End the annotation, if the frame has one, with what is known by now."""
+def end(frame: Frame, tell: Callable[[], Mapping[str, str]] = dict) -> None:
+    """End the annotation, if the frame has one, with what there is to tell."""
     annotation, frame.annotation = frame.annotation, None
     if annotation is None:
         return
     try:
-        if miss is not None:
-            told = changes_text(miss.changes)
-            annotation.set_metadata(reason=miss.reasons[0], layer=miss.layer, site=value(miss.site))
-            annotation.set_metadata(changes=value(told))
-        elif error is not None:
-            annotation.set_metadata(error=value(type(error).__qualname__))
+        annotation.set_metadata(**{name: value(text) for name, text in tell().items()})
     except Exception:  # noqa: BLE001 -- as above
         REGISTRY.count_dropped("event")
     finally:

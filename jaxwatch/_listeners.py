@@ -145,6 +145,8 @@ def _end(opened: OpenPhase, seconds: float) -> Callable[[], None] | None:
             frame.lowerings += 1
         else:
             frame.compiles += 1
+            if frame.annotation is not None:
+                _misses.compiled(frame)
             if disk is not None:
                 frame.disk.append(disk)
                 frame.entry = opened.lookup.entry(seconds)

@@ -119,12 +119,23 @@ def finish(frame: Frame) -> None:
             miss = _miss(frame, layer)
         except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
             REGISTRY.count_dropped("event")
-    _annotate.end(frame, miss)
+    _annotate.end(frame)
     REGISTRY.add_overhead("miss", time.perf_counter() - started)
     if miss is not None:
         _credit(miss.seconds.total)
         HUB.publish(miss)  # which counts its own time
         _tell_broken(frame, miss)
+
+
+def compiled(frame: Frame) -> None:
+    """End the annotation of a call that is compiled now, with the reason that its event will tell."""
+
+    def told() -> dict[str, str]:
+        explanation = _explanation(frame, traced=frame.traces > 0, caches=_compat.caches())
+        changes = changes_text(explanation.changes)
+        return {"reason": explanation.reasons[0], "site": user_site(2).text, "changes": changes}
+
+    _annotate.end(frame, told)
 
 
 def close(frame: Frame) -> None:
@@ -303,7 +314,7 @@ def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...
 def failed(frame: Frame, error: BaseException) -> None:
     """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
     close(frame)
-    _annotate.end(frame, error=error)
+    _annotate.end(frame, lambda: {"error": type(error).__qualname__})
     if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
         frame.subject.failed.add(frame.key.signature)
     if frame.refusal is not None or _around(frame):

@@ -1,6 +1,6 @@
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import cores
 import jax
 import numpy as np
 import pytest
+from trace_format import asked
 
 import jaxwatch
 from jaxwatch import _annotate, _options
@@ -72,6 +73,22 @@ def test_misses_are_in_the_profilers_trace_with_their_reason_and_hits_and_what_i
         assert missed["args"]["site"].startswith(__file__)
         assert missed["dur"] > 0
         assert failed["args"]["error"] == "ZeroDivisionError"
+
+
+def test_perfetto_itself_shows_a_miss_within_jaxs_own_annotation_of_the_call(
+    tmp_path: Path, fresh: None, require_program: Callable[[str], str]
+) -> None:
+    del fresh
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level = 0  # with it, a function's slice may end within a miss: Perfetto then leaves one out
+    with jax.profiler.trace(str(tmp_path), profiler_options=options):
+        jaxwatch.jit(lambda x: x * 2, watch=jaxwatch.Watch(name="step"))(np.ones(3))
+
+    (file,) = tmp_path.rglob("*.trace.json.gz")
+    around = (
+        "select group_concat(p.name) from slice s join slice p on p.id = s.parent_id where s.name = 'jaxwatch: step'"
+    )
+    assert asked(file, around, require=require_program) == ["PjitFunction(<lambda>)"]
 
 
 def test_without_a_profiler_or_where_it_is_not_asked_for_nothing_is_annotated(fresh: None) -> None:

@@ -18,7 +18,8 @@ from jaxwatch._compare.pairing import paired
 from jaxwatch._compare.side import PHASES, CauseKey, Side, SideCause, SideEager, SideFunction
 from jaxwatch._findings import Cause, Finding, most_first
 
-# A phase is told as slower or faster from both on: equal runs differ by less, mostly; docs/compare.md has figures.
+# A phase is told as slower or faster from both on, where all other functions did not become so too: a busy machine
+# makes equal runs differ by as much. docs/compare.md has figures.
 NOISE_RATIO = 2.0
 NOISE_SECONDS = 0.5
 
@@ -35,7 +36,7 @@ def compare(before: Side, after: Side) -> Comparison:
     times = _times_as_many(Pair(before=totals[0].calls, after=totals[1].calls), totals)
     misses = [change for pair in both for change in _miss_changes(pair, totals)]
     misses += _eager_changes(before, after, times)
-    phases = [change for pair in both for change in _phase_changes(*pair)]
+    phases = _phase_changes(both)
     programs = [change for pair in both if (change := _program_change(*pair)) is not None]
     return Comparison(
         before=totals[0],
@@ -219,26 +220,48 @@ def _eager_finding(more: SideEager, less: SideEager) -> Finding:
 # ------------------------------------------------------------------ phases and programs
 
 
-def _phase_changes(old: SideFunction, new: SideFunction) -> Iterator[PhaseChange]:
+def _phase_changes(both: Collection[Both]) -> list[PhaseChange]:
+    found = [change for old, new in both if old.function and new.function for change in _phases(old, new)]
+    before, after = (sum(getattr(one.seconds, side) for one in found) for side in ("before", "after"))
+    own: dict[tuple[str, str], Pair] = {}
+    for one in found:
+        sums = own.get((one.function, one.definition), Pair(before=0.0, after=0.0))
+        sums = Pair(before=sums.before + one.seconds.before, after=sums.after + one.seconds.after)
+        own[one.function, one.definition] = sums
+    changes = []
+    for one in found:
+        sums = own[one.function, one.definition]
+        if beyond_noise(one.seconds, Pair(before=before - sums.before, after=after - sums.after)):
+            changes.append(one)
+    return changes
+
+
+def _phases(old: SideFunction, new: SideFunction) -> Iterator[PhaseChange]:
+    """Yield all phases of a function that is on both sides, slower or not."""
     for number, phase in enumerate(PHASES):
-        shared = [
-            one for one in old.programs if _took(old, one, number) is not None and _took(new, one, number) is not None
-        ]
-        seconds = [
-            sum(_took(side, one, number) or 0.0 for one in shared) if shared else _mean(side, number)
-            for side in (old, new)
-        ]
-        pair = Pair(before=seconds[0], after=seconds[1])
-        if beyond_noise(pair):
-            yield PhaseChange(
-                function=new.function, definition=new.file, phase=phase, seconds=pair, programs=len(shared)
-            )
+        took = {one: (_took(old, one, number), _took(new, one, number)) for one in old.programs}
+        shared = [(first, second) for first, second in took.values() if first is not None and second is not None]
+        before, after = (sum(pair[side] for pair in shared) for side in (0, 1))
+        if not shared:
+            before, after = _mean(old, number), _mean(new, number)
+        seconds = Pair(before=before, after=after)
+        yield PhaseChange(
+            function=new.function, definition=new.file, phase=phase, seconds=seconds, programs=len(shared)
+        )
 
 
-def beyond_noise(seconds: Pair) -> bool:
-    """Whether two durations of the same work differ by more than two runs of it do."""
-    less, more = sorted((seconds.before, seconds.after))
-    return less > 0 and more >= NOISE_RATIO * less and more - less >= NOISE_SECONDS
+def beyond_noise(seconds: Pair, others: Pair) -> bool:
+    """Whether two durations of the same work differ by more than two runs of it do.
+
+    Args:
+        seconds: Of one phase of a function.
+        others: Of all phases of all other functions: they tell how much slower the machine was.
+    """
+    if min(seconds.before, seconds.after) <= 0 or abs(seconds.gained) < NOISE_SECONDS:
+        return False
+    ratio = seconds.after / seconds.before
+    of_machine = others.after / others.before if min(others.before, others.after) >= NOISE_SECONDS else 1.0
+    return ratio / max(1.0, of_machine) >= NOISE_RATIO or ratio / min(1.0, of_machine) <= 1 / NOISE_RATIO
 
 
 def _took(side: SideFunction, signature: str, phase: int) -> float | None:

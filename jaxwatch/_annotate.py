@@ -6,14 +6,17 @@ object of its own: which of two ends first does not matter, and one that is neve
 when its frame goes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 
-from jaxwatch import _options
-from jaxwatch._frames import Frame
+from jaxwatch import _compat, _options
+from jaxwatch._callsite import user_site
+from jaxwatch._frames import THREAD, Frame, OpenPhase
+from jaxwatch._history import HISTORY
 from jaxwatch._registry import REGISTRY
+from jaxwatch._words import changes_text
 
 # The profiler writes all in one text, `name#key=value,key=value#`, and reads it without escapes; within brackets that
 # are closed again a comma is part of the value.
@@ -23,7 +26,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 def begin(frame: Frame) -> None:
     """Begin the annotation of a call that misses, where that is asked for and a profiler runs."""
-    if not _options.annotated():
+    if not _options.annotated() or frame.aot or any(_traces(phase, frame) for phase in THREAD.open):
         return
     try:
         kind: Any = jax.profiler.TraceAnnotation
@@ -35,13 +38,31 @@ def begin(frame: Frame) -> None:
         REGISTRY.count_dropped("event")
 
 
-def end(frame: Frame, tell: Callable[[], Mapping[str, str]] = dict) -> None:
+def _traces(phase: OpenPhase, frame: Frame) -> bool:
+    """Whether the phase is the trace of another call, which this one becomes a part of."""
+    return phase.kind == "trace" and phase.frame is not frame
+
+
+def compiled(frame: Frame) -> None:
+    """End the annotation of a call that is compiled now, with the reason that its event will tell."""
+    told: dict[str, str] = {}
+    try:
+        plan, again = frame.subject.plan, bool(frame.subject.counters.by_cause) or frame.subject.called_before
+        traced, caches = frame.traces > 0, _compat.caches()
+        found = HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again, caches=caches)
+        told = {"reason": found.reasons[0], "site": user_site(2).text, "changes": changes_text(found.changes)}
+    except Exception:  # noqa: BLE001 -- as above
+        REGISTRY.count_dropped("event")
+    end(frame, told)
+
+
+def end(frame: Frame, told: Mapping[str, str]) -> None:
     """End the annotation, if the frame has one, with what there is to tell."""
     annotation, frame.annotation = frame.annotation, None
     if annotation is None:
         return
     try:
-        annotation.set_metadata(**{name: value(text) for name, text in tell().items()})
+        annotation.set_metadata(**{name: value(text) for name, text in told.items()})
     except Exception:  # noqa: BLE001 -- as above
         REGISTRY.count_dropped("event")
     finally:

@@ -4,13 +4,12 @@ import itertools
 import os
 import threading
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from jaxwatch import _advisor, _annotate, _compat, _guards, _inner, _limits, _options, _program_advice
+from jaxwatch import _advisor, _annotate, _compat, _guards, _inner, _limits, _options, _program_advice, _violations
 from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, Phase
 from jaxwatch._history import HISTORY, Explanation, Remembered
@@ -20,9 +19,8 @@ from jaxwatch._origin import origin
 from jaxwatch._plan import in_library
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._signature import key_of
-from jaxwatch._words import changes_text
 from jaxwatch._wrappers import users_arguments, with_users_argument
-from jaxwatch.errors import JaxwatchWarning, RetraceError
+from jaxwatch.errors import RetraceError
 from jaxwatch.events import (
     Advice,
     AheadOfTime,
@@ -33,7 +31,6 @@ from jaxwatch.events import (
     Layer,
     PhaseSeconds,
     TraceError,
-    Violation,
 )
 
 
@@ -63,8 +60,6 @@ def begin(frame: Frame, phase: Phase) -> None:
         frame.key = key_of(plan, frame.args, frame.kwargs, redact=_options.redacted(), like=like)
     except Exception:  # noqa: BLE001 -- no key: told as `unknown`; the program goes on
         REGISTRY.count_dropped("key")
-    if not frame.aot and not _around(frame):
-        _annotate.begin(frame)
     if not frame.aot and _guards.any_for(frame.subject):
         _judge(frame, phase)
 
@@ -73,25 +68,27 @@ def _judge(frame: Frame, phase: Phase) -> None:
     subject = frame.subject
     counters = subject.counters
     key: Key | None = frame.key
-    if _inlined_from(frame):
+    if _inlined_from(frame) or HUB.busy:  # what an exporter or a hook does itself is not the program's
         return
-    new = key is None or key.signature not in counters.by_signature
-    broken = _guards.judge(subject, new_signature=new, first=not _missed_before(subject))
+    signature = None if key is None else key.signature
+    new = signature is None or signature not in counters.by_signature
+    broken = _guards.judge(subject, signature, new_signature=new, first=not _missed_before(subject))
     frame.broken = broken
     for guard, entry in broken:
         if entry.action != "raise":
             continue
-        frame.refusal = error = _refusal(frame, entry.by, phase)
+        site = user_site(2).text
+        frame.refusal = error = _refusal(frame, entry.by, phase, site)
+        error.signature = signature
         if guard is not None:
             guard.refusals.append((threading.get_ident(), error))
-        _violated(subject, entry, None)
+        _violations.violated(subject, entry, None, site)
         raise error
 
 
-def _refusal(frame: Frame, by: str, phase: Phase) -> RetraceError:
+def _refusal(frame: Frame, by: str, phase: Phase, site: str) -> RetraceError:
     explanation = _explanation(frame, traced=phase == "trace", caches=_compat.caches())
     advice = _advice(frame, explanation.changes)
-    site = user_site(2).text
     return _guards.refusal(frame.subject, explanation, advice, by, site=site, call=frame.call, phase=phase)
 
 
@@ -119,27 +116,16 @@ def finish(frame: Frame) -> None:
             miss = _miss(frame, layer)
         except Exception:  # noqa: BLE001 -- a fault of ours is counted; the user's result goes through
             REGISTRY.count_dropped("event")
-    _annotate.end(frame)
     REGISTRY.add_overhead("miss", time.perf_counter() - started)
     if miss is not None:
         _credit(miss.seconds.total)
         HUB.publish(miss)  # which counts its own time
-        _tell_broken(frame, miss)
+        _violations.tell(frame.subject, frame.broken, miss)
 
 
-def compiled(frame: Frame) -> None:
-    """End the annotation of a call that is compiled now, with the reason that its event will tell."""
-
-    def told() -> dict[str, str]:
-        explanation = _explanation(frame, traced=frame.traces > 0, caches=_compat.caches())
-        changes = changes_text(explanation.changes)
-        return {"reason": explanation.reasons[0], "site": user_site(2).text, "changes": changes}
-
-    _annotate.end(frame, told)
-
-
-def close(frame: Frame) -> None:
+def close(frame: Frame, error: BaseException | None = None) -> None:
     """Forget phases of the call that never ended: where a listener raised at their start, JAX tells no end."""
+    _annotate.end(frame, {} if error is None else {"error": type(error).__qualname__})
     opened = THREAD.open
     while opened and opened[-1].frame is frame:
         opened.pop()
@@ -161,9 +147,8 @@ def _credit(seconds: float) -> None:
 
 
 def _explanation(frame: Frame, *, traced: bool, caches: object) -> Explanation:
-    plan = frame.subject.plan
-    again = _missed_before(frame.subject)
-    return HISTORY.explain(plan.code, plan.identity, frame.key, traced=traced, again=again, caches=caches)
+    plan, key, again = frame.subject.plan, frame.key, _missed_before(frame.subject)
+    return HISTORY.explain(plan.code, plan.identity, key, traced=traced, again=again, caches=caches, cell=plan.cell)
 
 
 def _missed_before(subject: Subject) -> bool:
@@ -196,7 +181,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         explanation = _explanation(frame, traced=frame.traces > 0, caches=caches)
         number = next(IDS.numbers)
         if frame.key is not None:
-            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call), caches=caches)
+            HISTORY.keep(plan.code, plan.identity, Remembered(key, number, frame.call, plan.cell), caches=caches)
     earlier = explanation.compared_with
     seconds = PhaseSeconds(trace=frame.seconds[0], lower=frame.seconds[1], backend_compile=frame.seconds[2])
     site = user_site(3)
@@ -233,6 +218,7 @@ def _miss(frame: Frame, layer: Layer) -> CacheMiss:
         compiled_within=frame.within,
         compiled_within_seconds=frame.within_seconds,
         keys=_both_keys(explanation, frame.key),
+        steady=any(entry.steady for _, entry in frame.broken),
     )
     REGISTRY.count_miss(subject, miss, time.time())
     return miss
@@ -248,37 +234,6 @@ def _both_keys(explanation: Explanation, key: Key | None) -> tuple[dict[str, Any
 
 def _disk(results: list[str]) -> DiskResult | None:
     return "miss" if "miss" in results else "hit" if "hit" in results else None
-
-
-def _tell_broken(frame: Frame, miss: CacheMiss) -> None:
-    if not frame.broken:
-        return
-    told = changes_text(miss.changes) or miss.reasons[0].replace("_", " ")
-    done = "compiled" if miss.compiles else "traced"
-    text = f"{miss.function} was {done} at {miss.site} (call {miss.call}): {told}."
-    for guard, entry in frame.broken:
-        _violated(frame.subject, entry, miss)
-        if guard is not None and entry.action == "record":
-            lines = text, *(advice.text for advice in miss.advice[:2]), f"Forbidden by {entry.by}."
-            guard.broken.append("\n  ".join(lines))
-    by = next((entry.by for _, entry in frame.broken if entry.action == "warn"), None)
-    if by is not None:  # last: the program may turn warnings into errors
-        file, _, line = miss.site.rpartition(":")
-        text += f" Forbidden by {by}. [{RetraceError.slug}]"
-        warnings.warn_explicit(text, JaxwatchWarning, file or "<unknown>", int(line) if line.isdigit() else 0)
-
-
-def _violated(subject: Subject, entry: _guards.Broken, miss: CacheMiss | None) -> None:
-    REGISTRY.count_violation(subject, entry.action)
-    HUB.publish(
-        Violation(
-            origin=origin(),
-            function=subject.name,
-            action=entry.action,
-            limit=entry.limit,
-            miss=None if miss is None else miss.id,
-        )
-    )
 
 
 def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...], seconds_per_call: float) -> None:
@@ -313,8 +268,7 @@ def never_fast(frame: Frame, key: Key, change: Change, advice: tuple[Advice, ...
 
 def failed(frame: Frame, error: BaseException) -> None:
     """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
-    close(frame)
-    _annotate.end(frame, lambda: {"error": type(error).__qualname__})
+    close(frame, error)
     if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
         frame.subject.failed.add(frame.key.signature)
     if frame.refusal is not None or _around(frame):

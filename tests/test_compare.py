@@ -2,6 +2,7 @@ import dataclasses
 import json
 import random
 import re
+import shlex
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path

@@ -8,7 +8,7 @@ from collections.abc import Sequence  # noqa: E402 -- the line above must come f
 
 import click  # noqa: E402
 
-from jaxwatch._commands import advise, doctor, files, lint, live, report, run, scaling  # noqa: E402
+from jaxwatch._commands import advise, diff, doctor, files, lint, live, report, run, scaling  # noqa: E402
 from jaxwatch._commands.output import FAILED  # noqa: E402
 from jaxwatch.errors import JaxwatchError  # noqa: E402
 
@@ -57,6 +57,7 @@ def command() -> None:
 for _one in (
     run.run,
     report.report,
+    diff.diff,
     live.top,
     advise.advise,
     scaling.scaling,

@@ -36,6 +36,7 @@ _UPDATE = "Update jaxwatch, or report this text as an issue."
 VARIABLES = {
     "JAXWATCH": "0 turns all of jaxwatch into plain jax.jit",
     "JAXWATCH_ADVISE": "the number of the run, set by jaxwatch advise for the program that it runs",
+    "JAXWATCH_ANNOTATE": "1 puts misses into the traces of jax.profiler",
     "JAXWATCH_CORE": "the core that is to be used: native or python",
     "JAXWATCH_JIT_SCOPE": "the functions that are jitted, as f,g; the others run as they are written. none: none is",
     "JAXWATCH_LOG": "the file that events are appended to",

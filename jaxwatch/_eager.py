@@ -1,6 +1,6 @@
 """Compiles outside watched functions: which are a finding, and what all of them cost. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from jaxwatch._findings import OTHER, PROCESSES_KEPT, SITES_KEPT, Cause, Finding, most_first
@@ -93,6 +93,12 @@ class EagerCompiles:
             names, count, seconds = found.get(site, ([], 0, 0.0))
             found[site] = [*names, function], count + place.count, seconds + place.seconds
         return sorted(((site, *sums) for site, sums in found.items()), key=lambda line: (-line[3], line[0]))
+
+    def places(self) -> Iterator[tuple[str, str, int, float, int]]:
+        """Yield function, site, compiles, their seconds, and those of them that a finding tells of as done again."""
+        for (function, site), place in self._places.items():
+            again = place.count - len(place.by_process) if place.is_finding else 0
+            yield function, site, place.count, place.seconds, again
 
     def again_seconds(self) -> float:
         """Return what the findings cost beyond the first compile of each."""

@@ -15,6 +15,7 @@ class Frame:
     """One active call of a watched function; lives as long as the call, and so do the arguments that it names."""
 
     __slots__ = (
+        "annotation",
         "aot",
         "aot_end",
         "args",
@@ -51,6 +52,7 @@ class Frame:
     def begin(self) -> None:
         """Make the frame ready to count; not done for a call that runs from the cache."""
         self.seen = True
+        self.annotation: Any = None  # a jax.profiler.TraceAnnotation
         self.traces = self.lowerings = self.compiles = 0
         self.seconds = [0.0, 0.0, 0.0]
         self.disk: list[str] = []

@@ -7,7 +7,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from jaxwatch import _compat, _donation, _limits, _misses
+from jaxwatch import _annotate, _compat, _donation, _limits, _misses
 from jaxwatch._content import Fingerprint, content_of
 from jaxwatch._disk import Lookup
 from jaxwatch._frames import THREAD, Active, Frame, OpenPhase, Phase, home, under_way
@@ -82,6 +82,7 @@ def _start(kind: Phase, name: str) -> None:
         PROGRESS.begin(phase)
     if own and frame is not None and not frame.seen:
         _misses.begin(frame, kind)
+        _annotate.begin(frame)
     if kind == "lower" and own and frame is not None:
         _read_program(frame, where)
     elif kind == "compile":
@@ -151,6 +152,8 @@ def _end(opened: OpenPhase, seconds: float) -> Callable[[], None] | None:
             frame.lowerings += 1
         else:
             frame.compiles += 1
+            if frame.annotation is not None:
+                _annotate.compiled(frame)
             if disk is not None:
                 frame.disk.append(disk)
                 frame.entry = opened.lookup.entry(seconds)

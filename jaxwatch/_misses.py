@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from jaxwatch import _advisor, _compat, _guards, _inner, _limits, _options, _program_advice, _violations
+from jaxwatch import _advisor, _annotate, _compat, _guards, _inner, _limits, _options, _program_advice, _violations
 from jaxwatch._callsite import user_site
 from jaxwatch._frames import THREAD, Frame, Phase
 from jaxwatch._history import HISTORY, Explanation, Remembered
@@ -136,8 +136,9 @@ def _finish(frame: Frame) -> bool:
     return not inlined and not built
 
 
-def close(frame: Frame) -> None:
+def close(frame: Frame, error: BaseException | None = None) -> None:
     """Forget phases of the call that never ended: where a listener raised at their start, JAX tells no end."""
+    _annotate.end(frame, {} if error is None else {"error": type(error).__qualname__})
     opened = THREAD.open
     while opened and opened[-1].frame is frame:
         opened.pop()
@@ -251,7 +252,7 @@ def _disk(results: list[str]) -> DiskResult | None:
 def failed(frame: Frame, error: BaseException) -> None:
     """Tell of a call that raised while it was traced, lowered or compiled; a refusal of ours was told already."""
     try:
-        close(frame)
+        close(frame, error)
         if frame.key is not None and len(frame.subject.failed) < _limits.FAILED_SIGNATURES:
             frame.subject.failed.add(frame.key.signature)
         if frame.refusal is not None or _around(frame):

@@ -90,6 +90,7 @@ class _Chosen:
 
     redact: bool | None = None
     progress: bool | None = None
+    annotate: bool | None = None
 
 
 def progress(environ: Mapping[str, str] = os.environ) -> bool | None:
@@ -103,6 +104,18 @@ def progress(environ: Mapping[str, str] = os.environ) -> bool | None:
 def choose_progress(chosen: bool | None) -> None:  # noqa: FBT001 -- as below
     """Choose whether a line is shown while something compiles; None: as the environment says."""
     _Chosen.progress = chosen
+
+
+def annotate(chosen: bool | None) -> None:  # noqa: FBT001 -- as below
+    """Choose whether misses are annotated in a trace of ``jax.profiler``; None: as the environment says."""
+    _Chosen.annotate = chosen
+
+
+def annotated(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether ``configure(annotate=…)`` or ``JAXWATCH_ANNOTATE=1`` puts misses into a trace of ``jax.profiler``."""
+    if _Chosen.annotate is not None:
+        return _Chosen.annotate
+    return environ.get("JAXWATCH_ANNOTATE", "").strip().lower() in {"1", "on", "true", "yes"}
 
 
 def redact(chosen: bool | None) -> None:  # noqa: FBT001 -- the one thing that it is for

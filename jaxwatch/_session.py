@@ -89,6 +89,7 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
     max_signatures: int | None = None,
     on_retrace: _options.Action | None = None,
     progress: bool | None = None,
+    annotate: bool | None = None,
 ) -> None:
     """Set what jaxwatch does in this process; what is left out stays as it is.
 
@@ -106,6 +107,7 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
         on_retrace: As ``Watch``'s, for all functions whose ``Watch`` has none.
         progress: Whether a line tells what compiles and for how long, from 2 s on, on stderr where that is a terminal,
             or below a notebook's cell; in place of ``JAXWATCH_PROGRESS``.
+        annotate: Whether misses are put into the traces of ``jax.profiler``, in place of ``JAXWATCH_ANNOTATE``.
 
     Raises:
         LogUnwritableError: The log cannot be opened.
@@ -115,11 +117,13 @@ def configure(  # noqa: PLR0913 -- each by keyword, and each of its own
         raise BadOptionError(f"configure(log={log!r}) is no path.", "Give a str or a pathlib.Path.")
     if console is not None and not isinstance(console, bool) and console != "logging":
         raise BadOptionError(f"configure(console={console!r:.80}) is no choice.", "Give a bool, or 'logging'.")
-    _check_flags(redact=redact, progress=progress)
+    _check_flags(redact=redact, progress=progress, annotate=annotate)
     _check_rule(max_signatures, on_retrace)
     begun = None if steady_after is None else _steady.steady(steady_after, by="configure(steady_after={})")
     if redact is not None:
         _options.redact(redact)
+    if annotate is not None:
+        _options.annotate(annotate)
     if log is not None:
         with SESSION.lock:
             _open_log(log)

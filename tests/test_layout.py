@@ -21,6 +21,7 @@ TOGETHER = {
     "_advise": "advise",
     "_columnar": "columnar",
     "_commands": "cli",
+    "_compare": "compare",
     "_lint": "lint",
     "_testing": "testing",
     "__main__": "cli",

@@ -1,9 +1,10 @@
 """``jaxwatch report``: a loop that reads, a builder, and a table of forms that the report is written in."""
 
+import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,8 +35,9 @@ def _forms(command: Callable[..., int]) -> Callable[..., int]:
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option("--all", "everything", is_flag=True, help="Small findings too, and nothing cut short.")
 @_forms
+@click.option("--perfetto", metavar="FILE", help="A trace for ui.perfetto.dev; packed where FILE ends in .gz.")
 @click.option("--unknown", is_flag=True, help="A bug report on the misses without a known reason, ready to send.")
-def report(*, logs: tuple[str, ...], everything: bool, unknown: bool, **forms: str | None) -> int:
+def report(*, logs: tuple[str, ...], everything: bool, perfetto: str | None, unknown: bool, **forms: str | None) -> int:
     """Report on the event logs of one run or several, which --log or JAXWATCH_LOG wrote.
 
     LOG may also be a folder of them (*.jsonl, *.jsonl.gz), or the one that `jaxwatch export` made.
@@ -44,15 +46,31 @@ def report(*, logs: tuple[str, ...], everything: bool, unknown: bool, **forms: s
     if list(files.values()).count("-") > 1:
         raise click.UsageError("stdout has room for one form: give the others a FILE.")
     if unknown:
-        if files:
-            raise click.UsageError(f"--unknown is a report of its own: it has no --{next(iter(files))}.")
+        if files or perfetto:
+            raise click.UsageError(f"--unknown is a report of its own: it has no --{next(iter(files), 'perfetto')}.")
         return _report_unknown(logs)
-    for form, path in files.items():
+    for form, path in {**files, **({"perfetto": perfetto} if perfetto else {})}.items():
         if any(os.path.exists(path) and os.path.samefile(path, log) for log in logs if os.path.exists(log)):
             raise click.UsageError(f"--{form} {path} would overwrite the log itself: give another FILE.")
     is_folder = len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss"))
-    found = _of_folder(logs[0]) if is_folder else _of_logs(logs, details=bool(files))
+    if is_folder and perfetto:
+        raise click.UsageError("--perfetto needs logs: what `jaxwatch export` made has not all that it draws.")
+    with _drawn(perfetto) as takers:
+        found = _of_folder(logs[0]) if is_folder else _of_logs(logs, details=bool(files), takers=takers)
     return _write(found, files, everything=everything, more=f"jaxwatch report {shlex.join(logs)} --all")
+
+
+@contextlib.contextmanager
+def _drawn(path: str | None) -> "Iterator[Sequence[Callable[[Record], None]]]":
+    """Yield what takes the records of a trace, if one is wanted."""
+    if path is None:
+        yield ()
+        return
+    from jaxwatch._trace_file import TraceFile  # noqa: PLC0415 -- as below
+
+    with TraceFile(path) as file:
+        yield (file.add,)
+    sys.stderr.write(f"jaxwatch: {path} has a trace of {file.count:,} events: open it at https://ui.perfetto.dev\n")
 
 
 class _Found(NamedTuple):

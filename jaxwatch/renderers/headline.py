@@ -1,6 +1,7 @@
 """The first line of a report, which of a healthy program is the only one; and ``--quiet``'s."""
 
 import os
+from collections.abc import Sequence
 
 from jaxwatch._report_data import Report
 from jaxwatch.renderers import phrases, worth
@@ -13,8 +14,13 @@ _EAGER_SHARE = 0.1
 
 def folder_of(report: Report) -> str:
     """Return the folder that paths are told relative to: the report's, or else the program's."""
-    program = report.programs[0] if report.programs else ""
-    return report.folder or (os.path.dirname(program) if os.path.isabs(program) else "")
+    return report.folder or folder_of_programs(report.programs)
+
+
+def folder_of_programs(programs: Sequence[str]) -> str:
+    """Return the folder of the first program, or "" where it is not known."""
+    program = programs[0] if programs else ""
+    return os.path.dirname(program) if os.path.isabs(program) else ""
 
 
 def parts(report: Report) -> list[str]:

@@ -1,7 +1,7 @@
 """A report for people: in colour on a terminal, plain at 80 columns elsewhere."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from jaxwatch._findings import Finding
@@ -33,6 +33,11 @@ def write(report: Report, stream: TextIO, *, everything: bool = False, more: str
         everything: Findings below 1 % of the time lost too, and nothing cut short.
         more: The command that shows everything; None where there is none.
     """
+    show(lambda columns: lines(report, columns=columns, everything=everything, more=more), stream)
+
+
+def show(made: Callable[[int], Iterable[Line]], stream: TextIO) -> None:
+    """Write lines that are made for a number of columns: 80, or those of a terminal, there in colour."""
     on_terminal = stream.isatty()
     columns = COLUMNS
     if on_terminal:
@@ -40,7 +45,7 @@ def write(report: Report, stream: TextIO, *, everything: bool = False, more: str
             columns = min(max(os.get_terminal_size(stream.fileno()).columns, 40), WIDEST)
         except (OSError, ValueError):
             on_terminal = False
-    found = list(lines(report, columns=columns, everything=everything, more=more))
+    found = list(made(columns))
     if on_terminal and not _plain(os.environ) and _write_in_colour(found, stream):
         return
     put("\n".join("".join(span.text for span in line) for line in found), stream)

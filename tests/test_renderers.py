@@ -227,7 +227,7 @@ def test_a_tree_of_which_all_leaves_changed_is_one_finding_of_at_most_four_lines
         ([57], "call 57; compared with call 1"),
         ([57, 203], "calls 57, 203; each compared with call 1"),
         ([1, 1, 1], "each time call 1; each compared with call 1"),
-        (list(range(2, 12)), "calls 2, 3, 4, 5, 6, 7 and 4 more; each compared with call 1"),
+        (list(range(2, 12)), "calls 2, 3, 4, 5 and 6 more; each compared with call 1"),
     ],
 )
 def test_the_calls_in_words(calls: list[int], told: str) -> None:
@@ -241,10 +241,10 @@ def test_where_not_all_calls_are_named_it_is_told_of_how_many_they_are() -> None
     lengths = [other_length(i + 2, 5 * i + 2, i + 3) for i in range(9)]
     counts = [stats(calls=400, misses=10, dispatch={"6e-05": 390}), run_end()]
 
-    assert "calls 2, 7, 12, 17, 22, 27 and 3 more of 400; each" in " ".join(
+    assert "calls 2, 7, 12, 17 and 5 more of 400; each" in " ".join(
         rendered([run_start(), miss(1), *lengths, *counts]).split()
     )
-    assert "and 3 more; each" in " ".join(rendered([run_start(), miss(1), *lengths, *counts[:1]]).split())
+    assert "and 5 more; each" in " ".join(rendered([run_start(), miss(1), *lengths, *counts[:1]]).split())
 
 
 def test_several_places_are_told_with_how_often_most_first() -> None:

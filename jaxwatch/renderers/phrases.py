@@ -11,6 +11,7 @@ from jaxwatch.renderers.cells import clean
 
 _PLACE_CHARACTERS = 48
 _CALLS_NAMED = 6
+_FIRST_CALLS = 4  # of more than so many: the line then has room for what they were compared with
 _COMPARED_NAMED = 3
 _PLACES_NAMED = 3
 _OTHERS_NAMED = 3
@@ -224,8 +225,9 @@ def _calls(finding: Finding, of_calls: int | None) -> str:
     numbers, left_out = finding.calls, finding.calls_left_out
     if len(numbers) == 1 and not left_out:
         return f"call {numbers[0]:,}" if finding.count == 1 else f"each time call {numbers[0]:,}"
-    more = max(0, len(numbers) - _CALLS_NAMED) + left_out
-    listed = ", ".join(f"{number:,}" for number in numbers[:_CALLS_NAMED])
+    named = numbers if len(numbers) <= _CALLS_NAMED and not left_out else numbers[:_FIRST_CALLS]
+    more = len(numbers) - len(named) + left_out
+    listed = ", ".join(f"{number:,}" for number in named)
     of = f" of {of_calls:,}" if of_calls else ""
     return f"calls {listed}" + (f" and {more:,} more{of}" if more else "")
 

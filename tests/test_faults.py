@@ -396,7 +396,8 @@ def test_a_child_that_another_thread_forks_counts_for_itself(fresh_log: Path) ->
     assert len({pid for pid, _ in calls}) == 4
 
 
-ABORTS = re.compile(r"(FATAL: exception not rethrown|terminate called (without an active exception|recursively)|\n)+")
+TERMINATED = "without an active exception|recursively|after throwing an instance of '.*'"
+ABORTS = re.compile(rf"(FATAL: exception not rethrown|terminate called ({TERMINATED})|\n)+")
 ENDS_WHILE_IT_COMPILES = """
     import threading, time
     import numpy as np

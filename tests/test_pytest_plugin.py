@@ -395,7 +395,7 @@ def test_unittests_and_doctests_have_limits_too(pytester: pytest.Pytester) -> No
     )
 
     result.assert_outcomes(failed=2)
-    assert result.stdout.str().count("Compiles too often: step 2 times, more than 1.") == 2
+    assert result.stdout.lines.count("Compiles too often: step 2 times, more than 1.") == 2
 
 
 def test_async_tests_have_limits_too(pytester: pytest.Pytester) -> None:

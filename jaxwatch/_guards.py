@@ -16,6 +16,7 @@ from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 from jaxwatch import _cells, _policy
 from jaxwatch._history import Explanation
 from jaxwatch._options import ACTIONS, Action, switched_off
+from jaxwatch._places import place_here
 from jaxwatch._policy import Broken
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._words import change_text
@@ -95,7 +96,7 @@ def refusal(  # noqa: PLR0913 -- each is a part of the one message
     name = subject.name
     done = {"trace": "traced", "lower": "lowered", "compile": "compiled"}[phase]
     again = "" if explanation.reasons[0] == "first_call" else " again"
-    lines = [f"{name} would be {done}{again} at {site} (call {call})."]
+    lines = [f"{name} would be {done}{again} at {place_here(site)} (call {call})."]
     lines += evidence(explanation)
     lines += [f"  {entry.text}" for entry in advice[:2]]
     left = "stays off JAX's fast path" if phase == "trace" else "is lowered and compiled anew at each call"
@@ -202,7 +203,7 @@ def written_at() -> str:
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 -- as in `_callsite`
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
         frame = frame.f_back
-    return "<unknown>" if frame is None else _cells.place(frame.f_code.co_filename, frame.f_lineno)
+    return "<unknown>" if frame is None else place_here(_cells.place(frame.f_code.co_filename, frame.f_lineno))
 
 
 def subject_of(function: Any) -> Subject:

@@ -1,12 +1,11 @@
 """Label values within their bounds: what was given one keeps it, what comes too late is ``other``."""
 
 import os
-import sys
 from collections.abc import Hashable, Mapping
-from pathlib import Path
 
 from jaxwatch import _limits
 from jaxwatch._metrics import OTHER
+from jaxwatch._places import program_folder
 from jaxwatch._stats import FunctionStats
 
 # What the registry folds definitions beyond ``_limits.DEFINITIONS`` into.
@@ -25,15 +24,6 @@ def shortened(value: str, characters: int) -> str:
     """Return ``value`` cleaned and cut to so many characters, with a sign where something was cut off."""
     value = clean(value)
     return value if len(value) <= characters else value[: characters - 1] + "…"
-
-
-def program_folder() -> str:
-    """Return the folder of the program that runs, of an interactive one the current folder; "" where there is none."""
-    file = getattr(sys.modules.get("__main__"), "__file__", None)
-    try:
-        return str(Path(file).absolute().parent if file else Path.cwd())
-    except OSError:  # the current folder was removed
-        return ""
 
 
 class Labels:

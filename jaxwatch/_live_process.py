@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable
 
 from jaxwatch._hub import HUB
-from jaxwatch._labels import program_folder
 from jaxwatch._live import LiveState
 from jaxwatch._live_data import Frame
 from jaxwatch._origin import origin
+from jaxwatch._places import program_folder
 from jaxwatch._registry import REGISTRY
 from jaxwatch._session import stats_events
 from jaxwatch.events import Event, Run, to_record

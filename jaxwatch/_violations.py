@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from jaxwatch._guards import Guard
 from jaxwatch._hub import HUB
 from jaxwatch._origin import origin
+from jaxwatch._places import place_here
 from jaxwatch._policy import Broken
 from jaxwatch._registry import REGISTRY, Subject
 from jaxwatch._words import changes_text
@@ -39,7 +40,7 @@ def tell(subject: Subject, broken: Sequence[tuple[Guard | None, Broken]], miss: 
         return
     told = changes_text(miss.changes) or miss.reasons[0].replace("_", " ")
     done = "compiled" if miss.compiles else "traced"
-    text = f"{miss.function} was {done} at {miss.site} (call {miss.call}): {told}."
+    text = f"{miss.function} was {done} at {place_here(miss.site)} (call {miss.call}): {told}."
     for guard, entry in broken:
         violated(subject, entry, miss, miss.site)
         if guard is not None and entry.action == "record":

@@ -1,18 +1,9 @@
 """Differences between keys in words, for the console, errors and warnings."""
 
-import re
 from collections.abc import Iterable
 
 from jaxwatch._records import SeenChange
 from jaxwatch.events import Change
-
-_CELL = re.compile(r"(cell \[\d+\]):(\d+)")
-
-
-def place_text(site: str) -> str:
-    """Return a site as people say it: ``cell [3], line 2`` of ``cell [3]:2``; a file's as it is."""
-    found = _CELL.fullmatch(site)
-    return f"{found[1]}, line {found[2]}" if found else site
 
 
 def change_text(change: Change | SeenChange) -> str:

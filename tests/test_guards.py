@@ -26,12 +26,14 @@ from published import Events
 import jaxwatch
 from jaxwatch import Watch, _guards, no_retraces
 from jaxwatch._frames import THREAD
+from jaxwatch._places import place_here
 from jaxwatch._registry import REGISTRY
 from jaxwatch.errors import BadOptionError, JaxwatchWarning, NotWatchedError, RetraceError
 from jaxwatch.events import TraceError, Violation
 
 X = np.arange(4, dtype=np.float32)
 SHORT = X[:2]
+HERE = place_here(__file__)
 
 
 @pytest.fixture
@@ -159,7 +161,7 @@ def test_it_goes_into_an_exit_stack(step: Any) -> None:
     with contextlib.ExitStack() as stack:
         here = line() + 1
         stack.enter_context(no_retraces(step))
-        with pytest.raises(RetraceError, match=rf"no_retraces at {re.escape(__file__)}:{here}\."):
+        with pytest.raises(RetraceError, match=rf"no_retraces at {re.escape(HERE)}:{here}\."):
             step(SHORT)
 
 
@@ -177,7 +179,7 @@ def test_it_decorates_a_function(step: Any) -> None:
         work(SHORT)
     step(SHORT)
     assert (work.__name__, work.__doc__) == ("work", "Work.")
-    place = f"no_retraces at {__file__}:{work.__wrapped__.__code__.co_firstlineno}."  # type: ignore[attr-defined]  # wraps sets it
+    place = f"no_retraces at {HERE}:{work.__wrapped__.__code__.co_firstlineno}."  # type: ignore[attr-defined]  # wraps sets it
     assert place in str(caught.value)
 
 
@@ -270,7 +272,7 @@ def test_warn_lets_the_call_go_through_and_warns_at_the_users_line(step: Any, ev
     assert issubclass(warning.category, JaxwatchWarning)
     assert (warning.filename, warning.lineno) == (__file__, here)
     text = str(warning.message)
-    assert text.startswith(f"step was compiled at {__file__}:{here} (call 2): x: float32[4] → float32[2].")
+    assert text.startswith(f"step was compiled at {HERE}:{here} (call 2): x: float32[4] → float32[2].")
     assert text.endswith("[retrace]")
     assert "Forbidden by no_retraces at" in text
     (violation,) = events.of(Violation)
@@ -356,10 +358,10 @@ def test_the_error_says_where_what_why_and_the_way_out() -> None:
         step({"x": np.zeros((5, 64), np.float32)})
 
     assert str(caught.value) == (
-        f"step would be traced again at {__file__}:{call} (call 2).\n"
+        f"step would be traced again at {HERE}:{call} (call 2).\n"
         "  batch['x']: float32[32,64] → float32[5,64]; compared with call 1\n"
         "  Pad batch['x'] to 32 rows and mask, or drop the remainder.\n"
-        f"  Forbidden by no_retraces at {__file__}:{call - 1}. "
+        f"  Forbidden by no_retraces at {HERE}:{call - 1}. "
         "Nothing was compiled; other keys of step are untouched;\n"
         "  this one stays off JAX's fast path until step.clear_cache(). [retrace]"
     )

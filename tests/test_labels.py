@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxwatch import _limits
-from jaxwatch._labels import Labels, clean, program_folder, shortened
+from jaxwatch._labels import Labels, clean, shortened
 from jaxwatch._stats import FunctionStats
 
 functions = st.builds(
@@ -131,19 +131,6 @@ def test_the_folder_is_that_of_the_program_that_runs(monkeypatch: pytest.MonkeyP
     labels = Labels()
     monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=str(tmp_path / "train.py")))
     assert labels.site(f"{tmp_path / 'train.py'}:3") == "train.py:3"
-
-    monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace())
-    monkeypatch.chdir(tmp_path)
-    assert Path(program_folder()).samefile(tmp_path)
-
-
-def test_a_folder_that_was_removed_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> str:
-        raise FileNotFoundError
-
-    monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace())
-    monkeypatch.setattr(Path, "cwd", refuse)
-    assert Labels().site("/a.py:3") == "/a.py:3"
 
 
 @given(hostile)

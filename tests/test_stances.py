@@ -22,6 +22,7 @@ from published import Events
 import jaxwatch
 from jaxwatch import Watch, _guards, _policy, no_retraces, stance, warm_up
 from jaxwatch._hub import HUB
+from jaxwatch._places import place_here
 from jaxwatch.errors import BadOptionError, JaxwatchWarning, NotWatchedError, RetraceError
 from jaxwatch.events import TraceError, Violation
 
@@ -130,7 +131,7 @@ def test_a_refused_call_runs_no_body_and_compiles_nothing(step: Any, events: Eve
     assert (events.misses, events.of(TraceError)) == ([], [])
     (told,) = events.of(Violation)
     assert (told.action, told.miss, told.limit) == ("raise", None, None)
-    assert told.by.startswith(f"stance('raise') at {__file__}:")
+    assert told.by.startswith(f"stance('raise') at {place_here(__file__)}:")
     assert told.site.startswith(f"{__file__}:")
     assert told.by in str(caught.value)
     assert caught.value.signature is not None

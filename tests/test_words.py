@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxwatch._words import change_text, changes_text, place_text
+from jaxwatch._words import change_text, changes_text
 from jaxwatch.events import REASONS, Change
 
 sides = st.none() | st.text(max_size=8)
@@ -53,11 +53,3 @@ def test_a_leaf_that_differs_in_shape_and_dtype_is_told_once() -> None:
     both = [Change(reason=reason, path="x", before="int32[4]", after="int8[5]") for reason in ("shape", "dtype")]
 
     assert changes_text(both) == "x: int32[4] → int8[5]"
-
-
-@pytest.mark.parametrize(
-    ("site", "told"),
-    [("cell [12]:3", "cell [12], line 3"), ("train.py:3", "train.py:3"), ("cell [1]:2 x", "cell [1]:2 x"), ("", "")],
-)
-def test_a_place_in_a_notebook_is_told_by_cell_and_line(site: str, told: str) -> None:
-    assert place_text(site) == told

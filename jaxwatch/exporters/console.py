@@ -1,6 +1,5 @@
 """Events as lines for people: warnings for what was recompiled, and for what was compiled after the warm-up."""
 
-import os
 import threading
 import time
 from collections import OrderedDict, deque
@@ -9,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxwatch import _limits
-from jaxwatch._labels import program_folder
 from jaxwatch._loggers import Way, voice
-from jaxwatch._words import changes_text, place_text
+from jaxwatch._places import place_here
+from jaxwatch._words import changes_text
 from jaxwatch.events import CacheMiss, Event
 
 
@@ -116,5 +115,5 @@ def _fields(event: CacheMiss) -> dict[str, Any]:
         "call": event.call,
         "what": clean(changes_text(event.changes) or event.reasons[0].replace("_", " ")),
         "seconds": round(event.seconds.total, 3),
-        "site": clean(place_text(event.site.removeprefix(os.path.join(program_folder(), "")))),
+        "site": clean(place_here(event.site)),
     }

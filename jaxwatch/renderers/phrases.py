@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from jaxwatch._advisor import DEFINED_AGAIN
 from jaxwatch._findings import Finding, Place, Values
-from jaxwatch._words import place_text
+from jaxwatch._places import place_text
 from jaxwatch.renderers.cells import clean
 
 _PLACE_CHARACTERS = 48

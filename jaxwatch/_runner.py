@@ -10,7 +10,7 @@ import threading
 import time
 import types
 from collections.abc import Callable
-from typing import TextIO
+from typing import Literal, TextIO
 
 from jaxwatch import _install, _options, _output_file, _session
 from jaxwatch._hub import HUB
@@ -41,6 +41,7 @@ class _Watch:
         self.html = html
         self._builder = ReportBuilder(details=html is not None)
         self._lock = threading.RLock()  # a garbage collection during `add` may publish
+        self.export(self._run("start", 0.0))  # the page's axis begins here, not at the first compile
 
     def export(self, event: Event, /) -> None:
         """Take an event; an exporter of the hub."""
@@ -53,20 +54,22 @@ class _Watch:
         """Whether this is the process that was started, and no fork of it."""
         return os.getpid() == self._pid
 
+    def _run(self, phase: Literal["start", "end"], wall_seconds: float) -> Run:
+        return Run(
+            origin=origin(),
+            phase=phase,
+            argv=self.argv[:0] if _options.redacted() else self.argv,
+            program=self.path,
+            wall_seconds=wall_seconds,
+            exit_code=self.exit_code if phase == "end" else None,
+            jax_version=None,
+        )
+
     def report(self) -> Report:
         """Return the report of the run, which ends now."""
         for event in _session.stats_events():
             self.export(event)
-        end = Run(
-            origin=origin(),
-            phase="end",
-            argv=self.argv[:0] if _options.redacted() else self.argv,
-            program=self.path,
-            wall_seconds=self._clock() - self._started,
-            exit_code=self.exit_code,
-            jax_version=None,
-        )
-        self.export(end)
+        self.export(self._run("end", self._clock() - self._started))
         with self._lock:
             return self._builder.build(folder=self.folder)
 

@@ -341,6 +341,31 @@ def test_the_summary_has_a_sentence_for(records: list[Rec], told: str) -> None:
     assert any(told in sentence for sentence in summary.sentences(built([run_start(), miss(1), *records, run_end()])))
 
 
+@pytest.mark.parametrize("form", ["html", "markdown", "terminal", "line"])
+@pytest.mark.parametrize("compiles_again", [True, False])
+def test_a_run_that_failed_is_not_told_as_one_that_did_not(form: str, compiles_again: bool) -> None:
+    records = [run_start(), miss(1), *([other_length(2, 2, 2)] if compiles_again else []), run_end(exit_code=1)]
+
+    assert "exit code 1" in rendered(form, built(records))
+    assert "exit code" not in rendered(form, built([*records[:-1], run_end()]))
+
+
+def test_the_summary_tells_how_many_processes_did_not_end_well() -> None:
+    ended = [
+        run_start(pid=1),
+        run_end(exit_code=3, pid=1),
+        run_start(pid=2),
+        run_end(pid=2),
+        run_start(pid=3),
+        miss(1, pid=3),
+    ]
+
+    found = summary.sentences(built(ended))
+
+    assert "1 of 3 processes ended with exit code 3." in found
+    assert "1 of 3 processes have no end in the log." in found
+
+
 # ------------------------------------------------------------------ JSON
 
 

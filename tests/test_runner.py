@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501 -- programs in one line
 
+import dataclasses
 import os
 import py_compile
 import re
@@ -14,6 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from jaxwatch import _runner
+from jaxwatch._origin import origin
+from jaxwatch._program import Program
+from jaxwatch.events import EagerCompile
 
 REPORT = re.compile(
     rb"jaxwatch (?:\xc2\xb7|\xb7|-) [^\n]*\n"
@@ -552,3 +558,19 @@ def test_a_fork_of_a_program_that_uses_jax_does_not_report(folder: Path) -> None
     )
 
     assert without_console(watched(folder, "prog.py").err).count("jaxwatch ·") == 1
+
+
+def test_the_pages_axis_begins_with_the_program_and_not_with_its_first_compile(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("")
+    watch = _runner._Watch(Program(str(program), [], is_module=False), html="run.html")
+    late = dataclasses.replace(origin(), unix_seconds=origin().unix_seconds + 100.0)
+
+    watch.export(
+        EagerCompile(origin=late, function="add", site="train.py:1", seconds=1.0, persistent_cache=None, count=1)
+    )
+
+    details = watch.report().details
+    assert details is not None
+    (point,) = details.points
+    assert point.start == pytest.approx(99.0, abs=20.0)

@@ -11,15 +11,17 @@ from jaxwatch.renderers.cells import clean
 # From this many times the share of the whole run on, the beginning of a run has a sentence of its own.
 _BUSIER = 1.5
 _LEAST_SHARE = 0.1
+_CODES_NAMED = 3
 _WINDOW_NAMES = {10.0: "10 seconds", 60.0: "minute", 600.0: "10 minutes", 3_600.0: "hour"}
 
 
 def sentences(report: Report) -> list[str]:
     """Return what is to be known first, most telling first; each ends with a full stop."""
     if report.healthy:
-        return [f"{_ran(report)}: {headline.healthy(report)}"]
+        return [f"{_ran(report)}: {headline.healthy(report)}", *_ended(report)]
     return [
         f"{_ran(report)}, {_compiling(report)}.",
+        *_ended(report),
         *_beginning(report),
         *_recompiles(report),
         *_eager(report),
@@ -54,6 +56,15 @@ def _compiling(report: Report) -> str:
         f"{phrases.duration(compiling)}{share} of it compiling" if wall else f"{phrases.duration(compiling)} compiling"
     )
     return f"{told}, {phrases.duration(report.again_seconds)} of that again and again" if report.again_seconds else told
+
+
+def _ended(report: Report) -> Iterator[str]:
+    """Yield how processes ended, where not well: what came after is not in the report."""
+    for code, processes in report.exit_codes[:_CODES_NAMED]:
+        who = "It" if report.processes == 1 else f"{processes:,} of {report.processes:,} processes"
+        yield f"{who} ended with exit code {code}."
+    if report.unfinished and report.processes > 1:
+        yield f"{report.unfinished:,} of {report.processes:,} processes have no end in the log."
 
 
 def _beginning(report: Report) -> Iterator[str]:

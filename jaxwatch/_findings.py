@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from jaxwatch._padding import over_all
 from jaxwatch._records import SeenChange, SeenMiss
 
 Kind = Literal["recompile", "dispatch", "eager", "eager_own", "eager_rest"]
@@ -126,8 +127,22 @@ class Findings:
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that cost time, dearest first, then those off the fast path."""
-    return tuple(sorted(findings, key=lambda one: (one.cause.kind == "dispatch", -one.seconds, -one.count, one.cause)))
+    """Return the findings that cost time, dearest first, then those off the fast path; advised over all processes."""
+    return tuple(
+        sorted(
+            map(_advised, findings), key=lambda one: (one.cause.kind == "dispatch", -one.seconds, -one.count, one.cause)
+        )
+    )
+
+
+def _advised(finding: Finding) -> Finding:
+    if finding.processes < 2 or finding.cause.reason != "shape" or finding.advice is None:  # noqa: PLR2004
+        return finding
+    shapes = [values for values in finding.values if "shape" in values.reasons]
+    if any(values.left_out for values in shapes):
+        return finding
+    pairs = {values.path: values.pairs for values in shapes if values.path is not None}
+    return replace(finding, advice=over_all(finding.cause.function, finding.advice, pairs))
 
 
 def cause_of(miss: SeenMiss) -> Cause:

@@ -15,7 +15,7 @@ _ASCII = str.maketrans(
 
 def clean(text: str) -> str:
     """Return ``text`` with every character that a terminal would obey written as an escape."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():  # no character of these categories is
         return text
     return "".join(
         _escaped(character) if unicodedata.category(character) in _OBEYED else character for character in text

@@ -1,9 +1,11 @@
 """HTML, made of elements: what is no ``Html`` is text, and is escaped. There is no other way for text to get in."""
 
 import html
+import re
 
 from jaxwatch.renderers.cells import clean
 
+_SPECIAL = re.compile("[&<>\"']").search  # what `html.escape` replaces
 _VOID = {"meta", "link", "br", "input"}
 
 
@@ -15,7 +17,10 @@ class Html(str):
 
 def text(content: str) -> Html:
     """Return text as HTML; what a reader would obey in place of showing is made visible."""
-    return content if isinstance(content, Html) else Html(html.escape(clean(content)))
+    if isinstance(content, Html):
+        return content
+    shown = clean(content)
+    return Html(html.escape(shown) if _SPECIAL(shown) else shown)  # a page has a million of them, most without
 
 
 def tag(name: str, /, *content: str | None, **attributes: str | None) -> Html:

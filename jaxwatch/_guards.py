@@ -107,7 +107,7 @@ def refusal(  # noqa: PLR0913 -- each is a part of the one message
 
 def evidence(explanation: Explanation) -> list[str]:
     """Return a line for each of the first differences."""
-    told = [change_text(change) for change in explanation.changes[:5]]
+    told = list(dict.fromkeys(map(change_text, explanation.changes)))[:5]
     if not told:
         return ["  It is the first call of this function." if explanation.reasons[0] == "first_call" else ""]
     if explanation.compared_with is not None:

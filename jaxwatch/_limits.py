@@ -119,6 +119,8 @@ ABSTRACT_LABEL_CHARACTERS = 200
 REPORT_KEYS_PER_FUNCTION = 1_000
 REPORT_KEYS = 20_000
 REPORT_CHARACTERS = 16_000_000
+# Functions in a page's table, and of those the ones whose keys it has, dearest first. Beyond, they are counted there.
+REPORT_FUNCTIONS = 5_000
 # Of one such key: changes that are told, and characters of each text. Beyond, changes are counted, and texts cut.
 REPORT_CHANGES = 8
 REPORT_TEXT_CHARACTERS = 300

@@ -1,7 +1,7 @@
 """A file that a command was asked to write: looked at before, written after."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 from jaxwatch.errors import ReportUnwritableError
@@ -39,6 +39,44 @@ def put(path: str, option: str, write: Callable[[TextIO], None]) -> None:
             write(file)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise _unwritable(path, option, (getattr(error, "strerror", None) or str(error)).lower()) from error
+
+
+def is_special(path: str) -> bool:
+    """Whether it is there and no plain file: a device or a pipe, which is written to and never replaced."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def clash(outputs: Mapping[str, str | None], inputs: Iterable[str]) -> str | None:
+    """Return what is wrong where a file is to be written over an input, or twice; None where nothing is.
+
+    Args:
+        outputs: Option → its file; ``-`` and None are none.
+        inputs: Files, and folders for all that is in them.
+    """
+    taken = {_identity(within): within for path in inputs for within in _within(path)}
+    for option, path in outputs.items():
+        if path is None or path == "-" or is_special(path):
+            continue
+        what = taken.setdefault(_identity(path), f"what {option} writes")
+        if what != f"what {option} writes":
+            return f"{option} {path} would overwrite {what}: give another FILE."
+    return None
+
+
+def _within(path: str) -> list[str]:
+    try:
+        return [path, *(entry.path for entry in os.scandir(path))] if os.path.isdir(path) else [path]
+    except OSError:
+        return [path]
+
+
+def _identity(path: str) -> tuple[int, int] | str:
+    """Return what two names of one file have in common."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.abspath(path)
+    return status.st_dev, status.st_ino
 
 
 def _unwritable(path: str, option: str, reason: str) -> ReportUnwritableError:

@@ -143,6 +143,11 @@ def lift(stance: InForce) -> None:
     _own.set(tuple(kept for kept in _own.get() if kept is not stance))
 
 
+def is_own(stance: InForce) -> bool:
+    """Whether it is a block of this thread or task."""
+    return any(own is stance for own in _own.get())
+
+
 def in_force() -> int:
     """Return how many stances are in force."""
     return len(_started) + len(_blocks)

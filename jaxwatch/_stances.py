@@ -68,8 +68,11 @@ class stance:  # noqa: N801 -- used as a context manager and decorator, as no_re
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        """Take it out of force."""
-        _policy.lift(self._entered.pop())
+        """Take out of force what this thread or task entered last: several may be in the block at a time."""
+        own = [entered for entered in self._entered if _policy.is_own(entered)]
+        leaves = (own or self._entered)[-1]  # none is its own where a fixture, say, is left in another context
+        self._entered.remove(leaves)
+        _policy.lift(leaves)
         if not self._entered:
             self.stop()
 

@@ -7,6 +7,7 @@ import os
 from types import TracebackType
 from typing import IO, Any, Self
 
+from jaxwatch._output_file import is_special
 from jaxwatch._records import Record
 from jaxwatch._trace_events import TraceEvents
 from jaxwatch.errors import ReportUnwritableError
@@ -28,7 +29,9 @@ class TraceFile:
 
     def __init__(self, path: str) -> None:
         self.count = 0
-        self._path, self._part = path, path + _PART
+        self._path = path
+        self._target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays one
+        self._part = path if is_special(path) else self._target + _PART
         self._events = TraceEvents()
         self._file: IO[bytes] | gzip.GzipFile | None = None
 
@@ -62,15 +65,20 @@ class TraceFile:
                 file.write(b"\n]}\n")
             file.close()
             if kind is None:
-                os.replace(self._part, self._path)
+                self._rename()
         except OSError as error:
             raise self._unwritable(error) from error
         finally:
             self._file = None
             with contextlib.suppress(OSError):
                 file.close()
-            with contextlib.suppress(OSError):
-                os.unlink(self._part)
+            if self._part != self._path:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._part)
+
+    def _rename(self) -> None:
+        if self._part != self._path:
+            os.replace(self._part, self._target)
 
     def _write(self, event: dict[str, Any]) -> None:
         if self._file is None:

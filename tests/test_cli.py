@@ -60,7 +60,8 @@ def test_several_logs_are_one_report(tmp_path: Path, log: Path, capsys: pytest.C
 
     out = capsys.readouterr().out
     assert "train.py · 2 processes together · 82.4 s,\n  24.8 s (30 %) of it compiling" in out
-    assert "calls 57, 203, 488, 911; each compared with call 1" in out.replace("\n   ", " ")
+    assert "calls 57, 203, 488, 911; each compared with" in out.replace("\n   ", " ")
+    assert "mask: 4\n     signatures in place of 5" in out  # of all processes
     assert f"'{other}' --all" in out
 
 
@@ -319,7 +320,30 @@ def test_report_writes_files_and_tells_people_as_always(
 def test_a_run_does_not_write_its_page_over_its_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert _cli.main(["run", "--log", "x.jsonl", "--html", "./x.jsonl", "prog.py"]) == 2
 
-    assert "would overwrite the log: give another FILE." in " ".join(capsys.readouterr().err.split())
+    assert "would overwrite what --log writes: give another FILE." in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_writes_neither_page_nor_log_over_its_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text("print(1)")
+
+    for option in ("--log", "--html"):
+        assert _cli.main(["run", option, str(program), str(program)]) == 2
+        assert "would overwrite" in capsys.readouterr().err
+    assert _cli.main(["run", "--html", "-", str(program)]) == 2
+    assert program.read_text() == "print(1)"
+
+
+def test_a_report_on_a_folder_is_not_written_over_a_log_in_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = log.read_bytes()
+
+    for option in ("--html", "--json", "--markdown", "--perfetto"):
+        assert _cli.main(["report", str(log.parent), option, str(log)]) == 2
+        assert _cli.main(["report", str(log), "--json", "same", "--html", "same"]) == 2
+    for option in ("--json", "--markdown"):
+        assert _cli.main(["diff", str(log.parent), str(log.parent), option, str(log)]) == 2
+    assert log.read_bytes() == before
+    assert "would overwrite" in capsys.readouterr().err
 
 
 def test_a_dash_is_stdout_and_then_that_alone_is_there(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -335,7 +359,7 @@ def test_a_dash_is_stdout_and_then_that_alone_is_there(log: Path, capsys: pytest
         (["--json", "{}"], "is a directory. Give --json a file in a folder"),
         (["--markdown", "\0"], "embedded null byte. Give --markdown a file"),
         (["--html", "-", "--json", "-"], "stdout has room for one form: give the others a FILE."),
-        (["--html", "{}/run.jsonl"], "run.jsonl would overwrite the log itself: give another FILE."),
+        (["--html", "{}/run.jsonl"], "run.jsonl: give another FILE."),
         (["--unknown", "--json", "x"], "--unknown is a report of its own: it has no --json."),
     ],
 )

@@ -216,7 +216,7 @@ def test_a_longer_run_that_misses_as_often_has_no_new_miss_and_is_told_as_longer
     assert [(row.misses.before, row.misses.after, row.counted) for row in found.misses] == [(4, 8, 0)]
     assert "calls 100 → 200" in shown(found)
     assert "of 100 → 200 calls, as often as before" in shown(found)
-    assert compared(short, a_run(*(other_length(i + 2, i, i) for i in range(9)), calls=200)).new_misses == 1
+    assert compared(short, a_run(*(other_length(i + 2, i, i) for i in range(10)), calls=200)).new_misses == 1
     assert compared(longer, short).new_misses == 0
 
 
@@ -496,7 +496,7 @@ def test_json_and_markdown_go_to_files_or_stdout(
     assert page.read_text("utf-8").startswith("### jaxwatch\n\n❌ compiling 12.4 s → 15.4 s")
     assert _cli.main(["diff", *logs, "--json", "-", "--markdown", "-"]) == 2
     assert _cli.main(["diff", *logs, "--json", logs[1]]) == 2
-    assert "would overwrite the log" in capsys.readouterr().err
+    assert "would overwrite " in capsys.readouterr().err
 
 
 def test_the_json_has_all_that_the_data_has() -> None:
@@ -560,3 +560,31 @@ def test_every_limit_is_in_the_docs() -> None:
     }
 
     assert {option for option in options if f"`{option}" not in PAGE} == set()
+
+
+@pytest.mark.parametrize("calls", [101, 110, 149])
+def test_a_call_more_makes_no_room_for_a_miss_more(calls: int) -> None:
+    """2 of 100, the first call among them, and 3 of 101 are not as often, however it is rounded."""
+    found = compared(
+        a_run(other_length(2, 2, 2), calls=100), a_run(*(other_length(i, i, i) for i in (2, 3)), calls=calls)
+    )
+
+    assert found.new_misses == 1
+    assert "as often as before" not in shown(found)
+
+
+def test_twice_the_epochs_with_a_miss_each_are_as_often() -> None:
+    runs = [
+        a_run(*(other_length(i, i, i) for i in range(2, 1 + epochs)), calls=10 * epochs) for epochs in (10, 15, 20, 33)
+    ]
+
+    assert [compared(runs[0], longer).new_misses for longer in runs] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("option", ["--max-compile-seconds", "--max-slowdown"])
+def test_no_limit_is_nan(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = str(write_log(tmp_path / "run.jsonl", a_run()))
+
+    assert _cli.main(["diff", log, log, option, "nan"]) == 2
+
+    assert "is no limit" in capsys.readouterr().err

@@ -48,3 +48,22 @@ def test_what_fails_while_it_is_written_is_the_same_error(tmp_path: Path) -> Non
     if os.path.exists("/dev/full"):
         with pytest.raises(ReportUnwritableError, match="no space left on device"):
             _output_file.put("/dev/full", "--json", lambda file: print("x", file=file))
+
+
+def test_no_output_is_an_input_or_another_output(tmp_path: Path) -> None:
+    logs, log, link = tmp_path / "logs", tmp_path / "logs" / "a.jsonl", tmp_path / "link"
+    logs.mkdir()
+    log.write_text("")
+    link.symlink_to(log)
+
+    for inputs in ([str(log)], [str(logs)]):
+        for name in (log, link, logs / ".." / "logs" / "a.jsonl"):
+            told = _output_file.clash({"--json": None, "--html": str(name)}, inputs)
+            assert told == f"--html {name} would overwrite {log}: give another FILE."
+        assert _output_file.clash({"--html": str(tmp_path / "new"), "--json": "-"}, inputs) is None
+    new = str(tmp_path / "new")
+    assert _output_file.clash({"--html": new, "--json": new}, []) == (
+        f"--json {new} would overwrite what --html writes: give another FILE."
+    )
+    assert _output_file.clash({"--html": os.devnull, "--json": os.devnull}, [os.devnull]) is None
+    assert _output_file.clash({"--html": "\0"}, [str(log), "\0x", str(tmp_path / "no")]) is None

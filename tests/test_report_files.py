@@ -30,6 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from jaxwatch import _limits
 from jaxwatch._details import Key
 from jaxwatch._report import Report, ReportBuilder
 from jaxwatch.renderers import RENDERERS, as_json, as_markdown, html_findings, html_functions, summary
@@ -452,3 +453,15 @@ def test_long_names_and_many_rows_fit_a_comment() -> None:
 
     assert len(told) < 65_536
     assert "more, " in told
+
+
+def test_a_page_has_the_dearest_functions_and_says_of_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_limits, "REPORT_FUNCTIONS", 3)
+    records = [miss(i, function=f"f{i}", definition=f"a.py:{i}", seconds=float(i)) for i in range(1, 6)]
+
+    page = rendered("html", built([run_start(), *records, run_end()]))
+
+    table = page[page.index("functions-table") :]
+    assert [f'data-name="f{i}"' in table for i in range(1, 6)] == [False, False, True, True, True]
+    assert "The dearest of 5 functions; --json has all." in page
+    assert page.count('<details id="f') == 3

@@ -482,3 +482,36 @@ def test_switched_off_a_stance_forbids_nothing(monkeypatch: pytest.MonkeyPatch) 
 
     with stance("raise", step, allow=[step]), warm_up(step, (X,)):
         assert step(new()).shape != X.shape
+
+
+def test_one_object_may_be_entered_by_many_tasks_and_threads_at_a_time(step: Any) -> None:
+    """Each leaves what it entered itself, in whichever order they end."""
+    loading = stance("record")
+    outcomes: dict[str, bool] = {}
+
+    def allowed() -> bool:
+        try:
+            step(new())
+        except RetraceError:
+            return False
+        return True
+
+    async def task(number: int, begun: list[asyncio.Event], ended: list[asyncio.Event]) -> None:
+        with loading:
+            begun[number].set()
+            await asyncio.gather(*(event.wait() for event in begun))
+            if number:
+                await ended[number - 1].wait()
+            outcomes[f"{number} in"] = allowed()
+        outcomes[f"{number} after"] = allowed()
+        ended[number].set()
+
+    async def main() -> None:
+        begun, ended = [asyncio.Event() for _ in range(3)], [asyncio.Event() for _ in range(3)]
+        await asyncio.gather(*(task(number, begun, ended) for number in range(3)))
+
+    with stance("raise"):
+        asyncio.run(main())
+
+    assert outcomes == {f"{number} {when}": when == "in" for number in range(3) for when in ("in", "after")}
+    assert _policy.in_force() == 0

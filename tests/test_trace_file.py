@@ -1,5 +1,7 @@
 import gzip
 import json
+import os
+import threading
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -112,7 +114,7 @@ def test_report_writes_one_beside_the_report(tmp_path: Path, capsys: pytest.Capt
     assert "https://ui.perfetto.dev" in err
     assert json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     assert _cli.main(["report", str(log), "--perfetto", str(log)]) == 2
-    assert "would overwrite the log" in capsys.readouterr().err
+    assert "would overwrite " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [["--unknown"], []], ids=["unknown", "folder"])
@@ -125,3 +127,37 @@ def test_report_says_where_there_is_no_trace_to_draw(
 
     assert "--perfetto" in capsys.readouterr().err
     assert not (tmp_path / "t.json").exists()
+
+
+def test_a_pipe_is_written_to_and_a_link_stays_one(tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    for path in (pipe, link):
+        with TraceFile(str(path)) as file:
+            file.add(miss(1))
+    reader.join()
+
+    assert json.loads(read[0])["traceEvents"] == json.loads(target.read_text())["traceEvents"]
+    assert (pipe.is_fifo(), link.is_symlink()) == (True, True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "target"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_device_is_never_replaced() -> None:
+    before = os.stat("/dev/full").st_rdev
+    with pytest.raises(ReportUnwritableError, match="no space left on device"), TraceFile("/dev/full") as file:
+        file.add(miss(1))
+
+    assert os.stat("/dev/full").st_rdev == before
+
+
+def test_stdout_is_no_place_for_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = write_log(tmp_path / "run.jsonl", training_run())
+
+    assert _cli.main(["report", str(log), "--perfetto", "-"]) == 2
+
+    assert "give a FILE" in capsys.readouterr().err

@@ -1,20 +1,33 @@
 """``jaxwatch diff``."""
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from jaxwatch._commands.output import passed_over, written
 from jaxwatch._commands.progress import told
+from jaxwatch._output_file import clash
 
 if TYPE_CHECKING:
     from jaxwatch._compare.data import Comparison
     from jaxwatch._compare.side import Side
+
+
+class _Limit(click.FloatRange):
+    """A number from 0; NaN, which nothing exceeds, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or fail."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no limit: nothing is beyond it.", param, ctx)
+        return number
 
 
 @click.command("diff", short_help="Compare two runs: new misses, slower compiles, other versions.")
@@ -25,8 +38,8 @@ if TYPE_CHECKING:
 @click.option("--markdown", metavar="FILE", help="For a comment on a pull request. - for stdout.")
 @click.option("--max-new-misses", type=click.IntRange(0), default=0, metavar="N", help="B's that A did not have; 0.")
 @click.option("--max-misses", type=click.IntRange(0), metavar="N", help="B's, in all.")
-@click.option("--max-compile-seconds", type=click.FloatRange(0), metavar="S", help="B's, in all.")
-@click.option("--max-slowdown", type=click.FloatRange(0), metavar="PERCENT", help="Seconds of compiling beyond A's.")
+@click.option("--max-compile-seconds", type=_Limit(0), metavar="S", help="B's, in all.")
+@click.option("--max-slowdown", type=_Limit(0), metavar="PERCENT", help="Seconds of compiling beyond A's.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 also beyond a limit.")
 def diff(  # noqa: PLR0913 -- one for each option
     *,
@@ -45,10 +58,8 @@ def diff(  # noqa: PLR0913 -- one for each option
     """
     if as_json == "-" == markdown:
         raise click.UsageError("stdout has room for one form: give --json or --markdown a FILE.")
-    for form, path in {"json": as_json, "markdown": markdown}.items():
-        there = path is not None and os.path.exists(path)
-        if there and any(os.path.exists(log) and os.path.samefile(str(path), log) for log in (before, after)):
-            raise click.UsageError(f"--{form} {path} would overwrite the log itself: give another FILE.")
+    if (problem := clash({"--json": as_json, "--markdown": markdown}, (before, after))) is not None:
+        raise click.UsageError(problem)
     from jaxwatch._compare.comparison import compare  # noqa: PLC0415 -- the other commands need none of it
     from jaxwatch._compare.limits import Limits, exceeded  # noqa: PLC0415
 

@@ -12,6 +12,7 @@ import click
 
 from jaxwatch._commands.output import passed_over, written
 from jaxwatch._commands.progress import told
+from jaxwatch._output_file import clash
 
 if TYPE_CHECKING:
     from jaxwatch._records import Record
@@ -49,9 +50,11 @@ def report(*, logs: tuple[str, ...], everything: bool, perfetto: str | None, unk
         if files or perfetto:
             raise click.UsageError(f"--unknown is a report of its own: it has no --{next(iter(files), 'perfetto')}.")
         return _report_unknown(logs)
-    for form, path in {**files, **({"perfetto": perfetto} if perfetto else {})}.items():
-        if any(os.path.exists(path) and os.path.samefile(path, log) for log in logs if os.path.exists(log)):
-            raise click.UsageError(f"--{form} {path} would overwrite the log itself: give another FILE.")
+    if perfetto == "-":
+        raise click.UsageError("--perfetto writes no trace to stdout: give a FILE, as trace.json.gz.")
+    outputs = {f"--{form}": path for form, path in files.items()} | {"--perfetto": perfetto}
+    if (problem := clash(outputs, logs)) is not None:
+        raise click.UsageError(problem)
     is_folder = len(logs) == 1 and os.path.isdir(os.path.join(logs[0], "cache_miss"))
     if is_folder and perfetto:
         raise click.UsageError("--perfetto needs logs: what `jaxwatch export` made has not all that it draws.")

@@ -6,6 +6,12 @@ from collections.abc import Callable
 import click
 
 from jaxwatch._commands.programs import REST, checked
+from jaxwatch._output_file import clash
+
+
+def overwritten(program: str, *, log: str | None, html: str | None) -> str | None:
+    """Return what is wrong where a file is to be written over the program or over the other; None: nothing."""
+    return clash({"--log": log, "--html": html}, (program,) if os.path.isfile(program) else ())
 
 
 @click.command(context_settings=REST, short_help="Run a program and report what it recompiled.")
@@ -33,8 +39,10 @@ def run(  # noqa: PLR0913 -- one for each option
     """Run PROGRAM with ARGS as `python PROGRAM ARGS` would, and report on stderr at its end."""
     if job is not None and push is None:
         raise click.UsageError("--job names what is pushed: it needs --push URL.")
-    if html is not None and log is not None and os.path.abspath(html) == os.path.abspath(log):
-        raise click.UsageError(f"--html {html} would overwrite the log: give another FILE.")
+    if html == "-":
+        raise click.UsageError("--html writes no page to stdout, which is the program's: give a FILE.")
+    if (problem := overwritten(program, log=log, html=html)) is not None:
+        raise click.UsageError(problem)
     from jaxwatch._runner import start  # noqa: PLC0415 -- `report` needs none of it
 
     return start([program, *args], module=module, log=log, html=html, quiet=quiet, port=port, push=push, job=job)

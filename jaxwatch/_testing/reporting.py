@@ -126,7 +126,7 @@ class Reporter:
         self._lines.append(summary.written(shown, after.tests, changes(before, after)))
         failed = sum(each.failed for each in found.values())
         if failed:
-            self._lines.append(f"{summary.failed(failed)}: what they would compile after that is not in it")
+            self._lines.append(summary.ended_early(failed))
 
     def _collected(self) -> Gathered:
         return Gathered(**(self._gathered if self._workers else self._recorder.gathered()))

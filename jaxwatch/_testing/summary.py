@@ -145,6 +145,6 @@ def written(path: str, tests: int, found: Changes) -> str:
     return f"baseline {clean(path)}: {counted(tests, 'test')}, {told}"
 
 
-def failed(number: int) -> str:
-    """Return ``1 test failed``, ``2 tests failed``."""
-    return f"{counted(number, 'test')} failed"
+def ended_early(number: int) -> str:
+    """Return what is told of tests that failed, or were skipped within."""
+    return f"{counted(number, 'test')} ended early: what would have been compiled after that is not in it"

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from jaxwatch import _limits
 from jaxwatch._details import FunctionDetails, Key, Point
 from jaxwatch._report_data import Report
 from jaxwatch._rows import FunctionRow
@@ -38,11 +39,14 @@ def table(report: Report, folder: str) -> Iterator[Html]:
         tag("th", title, scope="col", class_="number" if place else None, data_kind="number" if place else "text")
         for place, title in enumerate(titles)
     ]
-    body = [_row(row, folder, numbers.get((row.function, row.definition)), phases) for row in rows]
+    shown = rows[: _limits.REPORT_FUNCTIONS]
+    body = [_row(row, folder, numbers.get((row.function, row.definition)), phases) for row in shown]
     yield scrolled(
         "h-functions", tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), id="functions-table")
     )
     yield tag("p", id="shown", class_="note", role="status")
+    if len(rows) > len(shown):
+        yield tag("p", f"The dearest of {phrases.counted(len(rows), 'function')}; --json has all.", class_="note")
 
 
 def scrolled(label: str, content: Html) -> Html:
@@ -57,7 +61,7 @@ def _name(found: FunctionDetails) -> Name:
 def _numbers(report: Report) -> dict[Name, int]:
     """Return the number by which each function's keys are found on the page."""
     found = () if report.details is None else report.details.functions
-    return {_name(one): number for number, one in enumerate(found, start=1)}
+    return {_name(one): number for number, one in enumerate(found[: _limits.REPORT_FUNCTIONS], start=1)}
 
 
 def _row(row: FunctionRow, folder: str, number: int | None, phases: Mapping[Name, Sequence[float | None]]) -> Html:
@@ -96,7 +100,7 @@ def keys(report: Report, folder: str) -> Iterator[Html]:
         if point.call:
             points[point.function, point.definition].append(point)
     calls = {(row.function, row.definition): row.calls for row in report.functions}
-    for number, found in enumerate(report.details.functions, start=1):
+    for number, found in enumerate(report.details.functions[: _limits.REPORT_FUNCTIONS], start=1):
         marks = points[_name(found)]
         yield _function(number, found, marks, calls.get(_name(found), 0), folder)
 
